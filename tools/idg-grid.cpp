@@ -51,7 +51,7 @@ void run(Tool& tool, const Options& options) {
                 planes_of(options, source->info()),
                 device,
                 wanted_grid_memory(options.imaging, device),
-                std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000)};
+                std::clamp<std::uint64_t>(memory / 16, 1'000'000, max_block_bytes(device, 512'000'000))};
   imager.ranks = tool.ranks();
   imager.between_bytes = writing_bytes(imager, fields.size());
   if (groups.size() > 1)
@@ -61,6 +61,7 @@ void run(Tool& tool, const Options& options) {
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
   const auto shared_weights = weights_of_all(imager, groups);
 
+  bool any_images = false;
   std::vector<GroupImages> whole_band(fields.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     PreparedGroup group = prepare_group(imager, groups[g], fields, shared_weights.get());
@@ -79,13 +80,14 @@ void run(Tool& tool, const Options& options) {
     }
     if (!tool.ranks().root()) continue;
     tool.stage("write");
+    any_images = true;
     for (std::size_t f = 0; f < fields.size(); ++f) {
       write_images(imager, part_name(g, groups.size()), fields[f], images[f], groups[g]);
-      add_to(whole_band[f], images[f]);
+      if (groups.size() > 1) add_to(whole_band[f], images[f]);
     }
   }
   if (tool.common().dry_run || !tool.ranks().root()) return;
-  if (whole_band[0].weight_sum.empty())
+  if (!any_images)
     throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.inputs[0]);
   if (groups.size() > 1)

@@ -351,7 +351,7 @@ void ImageWeights::apply(const ImagingBlock& block, unsigned n_threads, Buffer<f
   const std::size_t n_row = block.uvw_m.extent(0), n_planes = block.weight.extent(2);
   const std::vector<double> wavelength_m = wavelengths_m(block);
   const Span span = span_of(wavelength_m);
-  weight.resize_for_overwrite(block.weight.shape());
+  resize_for_threads(n_threads, block.weight.shape(), weight);
   parallel_for(n_threads, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
     for (std::size_t row = item * rows_at_once; row < std::min(n_row, (item + 1) * rows_at_once); ++row) {
       if (ones_ && has_cells(&block.uvw_m(row, 0), span)) {

@@ -107,9 +107,10 @@ std::vector<std::size_t> channels_in(const std::vector<double>& channel_hz, cons
   return channels;
 }
 
-void resize_planes(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::size_t n_planes) {
-  block.data.resize_for_overwrite({n_row, n_chan, n_planes});
-  block.weight.resize_for_overwrite({n_row, n_chan, n_planes});
+void resize_planes(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::size_t n_planes,
+                   unsigned n_threads) {
+  resize_for_threads(n_threads, {n_row, n_chan, n_planes}, block.data);
+  resize_for_threads(n_threads, {n_row, n_chan, n_planes}, block.weight);
 }
 
 void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,

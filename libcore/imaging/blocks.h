@@ -13,8 +13,10 @@ namespace apsyn {
 /// Indices of the channels that belong to the group.
 std::vector<std::size_t> channels_in(const std::vector<double>& channel_hz, const ChannelGroup& group);
 
-/// Room for data and weight of `block`, [n_row][n_chan][n_planes], which hold anything.
-void resize_planes(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::size_t n_planes);
+/// Room for data and weight of `block`, [n_row][n_chan][n_planes], which hold anything and which n_threads
+/// fill.
+void resize_planes(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::size_t n_planes,
+                   unsigned n_threads = 1);
 
 /// Fills data and weight of `block`, which has room for them, from products of as many rows as `data` has:
 /// those from first_row on.

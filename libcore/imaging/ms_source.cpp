@@ -77,7 +77,7 @@ class MsSource final : public ImagingSource {
         const auto channels = channels_in(channel_hz, group_);
         if (channels.empty()) continue;
         const std::vector<PlaneRecipe>& planes = planes_[current_];
-        resize_planes(block, rows_.ant1.size(), channels.size(), planes.size());
+        resize_planes(block, rows_.ant1.size(), channels.size(), planes.size(), n_threads_);
         reader.read_cells(rows_, n_threads_, [&](std::size_t first, const auto& data, const auto& weight) {
           make_planes(data, weight, channels, planes, block, first);
         });

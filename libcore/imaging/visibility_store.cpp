@@ -108,6 +108,12 @@ void VisibilityStore::add(Kept& kept, const ImagingBlock& from, const std::vecto
     const std::size_t first = kept.n_open_rows, n = std::min(rows.size() - done, to.uvw_m.extent(0) - first);
     kept.n_open_rows += n;
     to.time_mjd_s.resize(first + n);
+    const auto touch = [&](auto& array) {
+      touch_pages(limits_.n_threads,
+                  std::as_writable_bytes(std::span(&array(first, 0, 0), n * n_chan * n_plane)));
+    };
+    touch(to.data);
+    touch(to.weight);
     for_row_parts(limits_.n_threads, n, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
         const std::size_t row = rows[done + k], i = first + k;
@@ -231,8 +237,8 @@ bool VisibilityStore::read(ImagingBlock& block, std::uint64_t max_bytes) {
   block.uvw_m.resize_for_overwrite({n_row, 3});
   block.path_m.resize_for_overwrite({piece.with_path ? n_row : 0});
   block.channel_hz.resize_for_overwrite({piece.shape[1]});
-  block.data.resize_for_overwrite({n_row, piece.shape[1], piece.shape[2]});
-  block.weight.resize_for_overwrite(block.data.shape());
+  resize_for_threads(limits_.n_threads, {n_row, piece.shape[1], piece.shape[2]}, block.data);
+  resize_for_threads(limits_.n_threads, block.data.shape(), block.weight);
   block.station.resize_for_overwrite({n_row, 2});
   block.time_mjd_s.resize(n_row);
   if (piece.in_file) {

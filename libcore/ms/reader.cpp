@@ -451,8 +451,8 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads) {
   if (!state.selection.column.empty()) {
     const Buffer<std::complex<float>, 3>::Shape shape{rows.ant1.size(), rows.data.extent(1),
                                                       state.meta.products.size()};
-    rows.data.resize_for_overwrite(shape);
-    rows.weight.resize_for_overwrite(shape);
+    resize_for_threads(n_threads, shape, rows.data);
+    resize_for_threads(n_threads, shape, rows.weight);
   }
   with_measurement_set(state.path, [&] {
     state.for_pieces(n_threads, [&](State::Piece& piece) {

@@ -26,6 +26,8 @@ bool built_with_cuda();
 /// 0 without CUDA or without a GPU.
 int cuda_device_count();
 std::string cuda_device_name(int index);
+/// All of its own memory; 0 where it is not known.
+std::uint64_t cuda_device_memory_bytes(int index);
 
 /// Threads this process may use (affinity and cgroup quota), at least 1.
 unsigned available_threads();

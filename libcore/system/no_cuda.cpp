@@ -17,6 +17,10 @@ std::string cuda_device_name(int) {
   return "none";
 }
 
+std::uint64_t cuda_device_memory_bytes(int) {
+  return 0;
+}
+
 void start_cuda_device(int) {}
 
 }  // namespace apsyn

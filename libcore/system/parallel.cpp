@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 
 #include "libcore/system/worker_pool.h"
 
@@ -36,6 +37,15 @@ void parallel_for(unsigned n_threads, std::size_t n_items,
     take_items(0);
   }
   error.rethrow();
+}
+
+void touch_pages(unsigned n_threads, std::span<std::byte> memory) {
+  if (n_threads < 2) return;
+  const std::size_t within = reinterpret_cast<std::uintptr_t>(memory.data()) % kHugePageBytes;
+  const std::size_t first = within == 0 ? 0 : kHugePageBytes - within;
+  if (first >= memory.size()) return;
+  parallel_for(n_threads, (memory.size() - first + kHugePageBytes - 1) / kHugePageBytes,
+               [&](std::size_t page, unsigned) { memory[first + page * kHugePageBytes] = std::byte{0}; });
 }
 
 }  // namespace apsyn

@@ -39,6 +39,20 @@ void resize_by_threads(unsigned n_threads, const typename Buffer<T, Rank>::Shape
   });
 }
 
+/// Has the system clear the huge pages that begin in new memory, which holds anything afterwards. Threads
+/// that fill parts of an untouched page at the same time would each clear a page for it, and all but one for
+/// nothing.
+void touch_pages(unsigned n_threads, std::span<std::byte> memory);
+
+/// Buffer::resize_for_overwrite() for threads that then fill parts of it.
+template <class T, std::size_t Rank>
+void resize_for_threads(unsigned n_threads, const typename Buffer<T, Rank>::Shape& shape,
+                        Buffer<T, Rank>& to) {
+  const std::size_t before = to.capacity();
+  to.resize_for_overwrite(shape);
+  if (to.capacity() != before) touch_pages(n_threads, std::as_writable_bytes(to.view().span()));
+}
+
 /// A bounded queue between two threads. close() ends it; a closed queue lets nobody wait.
 template <class T>
 class BoundedQueue {

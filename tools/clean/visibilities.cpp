@@ -49,16 +49,16 @@ namespace {
 
 /// Of an imager that makes the images of every cycle, and of the one that makes the first, with the PSF.
 Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSource& source, const Device& device) {
-  // A block in work takes several times its bytes. A GPU wants more at a time.
-  const std::uint64_t max_block_bytes = device.kind == Device::Kind::cuda ? 512'000'000 : 64'000'000;
-  Imager imager{tool,
-                options,
-                source,
-                planes_of(options, source.info()),
-                device,
-                wanted_grid_memory(options.imaging, device),
-                std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 16, 1'000'000,
-                                          max_block_bytes)};
+  // A block in work takes several times its bytes.
+  const std::uint64_t most = max_block_bytes(device, 64'000'000);
+  Imager imager{
+      tool,
+      options,
+      source,
+      planes_of(options, source.info()),
+      device,
+      wanted_grid_memory(options.imaging, device),
+      std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 16, 1'000'000, most)};
   imager.ranks = tool.ranks();
   imager.cleans = true;
   return imager;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/imaging/device_choice.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -31,6 +32,12 @@ double cpu_seconds(const ImagingWork& work, unsigned n_threads) {
   double bytes = 0;
   for (const std::string& input : work.inputs) bytes += bytes_of(input);
   return work.n_rounds * (bytes * kByteSeconds + work.n_pixels * kPixelSeconds) / n_threads;
+}
+
+std::uint64_t max_block_bytes(const Device& device, std::uint64_t on_cpu) {
+  if (device.kind == Device::Kind::cpu) return on_cpu;
+  constexpr std::uint64_t kLeast = 512'000'000, kMost = 2'000'000'000;
+  return std::clamp<std::uint64_t>(cuda_device_memory_bytes(device.index) / 32, kLeast, kMost);
 }
 
 Device choose_device(Tool& tool, const ImagingWork& work) {

@@ -24,4 +24,9 @@ double cpu_seconds(const ImagingWork& work, unsigned n_threads);
 /// Tool::device(), but for `auto` the CPU where that is done before a GPU has started.
 Device choose_device(Tool& tool, const ImagingWork& work);
 
+/// Of blocks of visibilities: on a CPU as many as given, on a GPU as many as an eighth of its memory takes
+/// with what they are gridded by. Nodes stand for the rows of a baseline's track: the longer a block, the
+/// more rows for each.
+std::uint64_t max_block_bytes(const Device& device, std::uint64_t on_cpu);
+
 }  // namespace apsyn::imaging

@@ -53,7 +53,7 @@ void Output::commit(const std::vector<std::string>& history) {
 void Output::combine() {
   const std::size_t n_row = planes_.extent(0), n_chan = planes_.extent(1), n_plane = planes_.extent(2),
                     n_product = mix_.extent(0);
-  values_.resize_for_overwrite({n_row, n_chan, n_product});
+  resize_for_threads(n_threads_, {n_row, n_chan, n_product}, values_);
   if (input_) input_->read(block_.rows, block_.channels, values_, n_threads_);
   const double sign = combine_ == Combine::subtract ? -1 : 1;
   constexpr std::size_t rows_at_once = 64;

@@ -24,6 +24,11 @@ std::string cuda_device_name(int index) {
   return cudaGetDeviceProperties(&properties, index) == cudaSuccess ? properties.name : "unknown";
 }
 
+std::uint64_t cuda_device_memory_bytes(int index) {
+  cudaDeviceProp properties{};
+  return cudaGetDeviceProperties(&properties, index) == cudaSuccess ? properties.totalGlobalMem : 0;
+}
+
 void start_cuda_device(int index) {
   if (cudaSetDevice(index) != cudaSuccess || cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
 }

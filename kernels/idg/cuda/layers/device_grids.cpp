@@ -106,7 +106,7 @@ class DeviceGrids final : public CudaGrids<T> {
 
   Buffer<double, 3> take_images() override {
     Buffer<double, 3> images;
-    images.resize_for_overwrite({n_planes_, plan_.image.n_y, plan_.image.n_x});
+    resize_for_threads(n_threads_, {n_planes_, plan_.image.n_y, plan_.image.n_x}, images);
     const std::size_t bytes = images.size() * sizeof(double);
     if (bytes >= kWorthPinnedBytes) {
       Event summed;
