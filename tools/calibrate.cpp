@@ -3,11 +3,14 @@
 // from one kind of file into another.
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/cli/tool.h"
+#include "libcore/files/output.h"
 #include "libcore/imaging/blocks.h"
 #include "libcore/ms/corrections.h"
 #include "libcore/ms/lock.h"
@@ -75,6 +78,57 @@ void run_directions(Tool& tool, const Options& options, VisibilityInput& input) 
   tool.report_rate(results[0].n_visibilities, "vis");
 }
 
+/// The report of an interval: its own figures, or why the gains of a former one are held and their age.
+std::string follow_report(std::size_t interval, double age_s, const std::string& why_held,
+                          const std::string& figures) {
+  nlohmann::json report;
+  report["interval"] = interval;
+  report["held"] = !why_held.empty();
+  if (!why_held.empty()) report["reason"] = why_held;
+  report["age_s"] = age_s < 0 ? nlohmann::json() : nlohmann::json(age_s);
+  if (!figures.empty()) report["solutions"] = nlohmann::json::parse(figures);
+  return report.dump(1) + "\n";
+}
+
+/// Interval by interval. One that fails leaves the gains of the former in their files.
+void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
+  if (!input.info().is_stream)
+    throw UsageError("--follow: {} is a Measurement Set: follow a visibility stream, or leave it out",
+                     options.input());
+  if (tool.common().dry_run)
+    throw UsageError("--dry-run: a stream that is followed has no plan before it arrives");
+  std::size_t n_intervals = 0, n_solved = 0;
+  double solved_mjd_s = 0, n_visibilities = 0;
+  for (; input.next_interval(); ++n_intervals) {
+    const double now_mjd_s = input.info().integrations.back().time_mjd_s;
+    std::string why_held, figures;
+    try {
+      const std::unique_ptr<ModelSource> model = open_model(tool, options, input);
+      const ChainPlan plan(tool, options, input.info(), *model);
+      const ChainResult result = solve_chain(tool, options, plan, input, *model);
+      for (const std::string& line : summarise(result)) log_info("interval {}: {}", n_intervals, line);
+      Solutions solutions = make_solutions(result, input.info(), history_of(tool, input.info()));
+      if (options.normalise) normalise(solutions);
+      write_outputs(tool, options, solutions, facts_of(input.info()));
+      figures = report_text(result, input.info());
+      n_visibilities += result.n_visibilities;
+      solved_mjd_s = now_mjd_s;
+      ++n_solved;
+    } catch (const FailureError& error) {
+      why_held = error.what();
+      log_warning("interval {}: {}: {}", n_intervals, why_held,
+                  n_solved > 0 ? "the former gains are held" : "there are no gains yet");
+    }
+    if (!options.report.empty())
+      write_text(options.report,
+                 follow_report(n_intervals, n_solved > 0 ? now_mjd_s - solved_mjd_s : -1, why_held, figures),
+                 true);
+    publish_outputs();
+  }
+  if (n_solved == 0) throw FailureError("{}: no usable data in {} intervals", options.input(), n_intervals);
+  tool.report_rate(n_visibilities, "vis");
+}
+
 void run_solve(Tool& tool, Options& options) {
   tool.stage("open");
   check_outputs(tool, options);
@@ -85,6 +139,7 @@ void run_solve(Tool& tool, Options& options) {
   check_formats(tool, options);
   if (options.applies()) look_at_output_column(options);
   if (options.models.empty()) tool.device(CudaSupport::none);
+  if (options.follow) return run_follow(tool, options, *input);
   if (!options.directions.empty()) return run_directions(tool, options, *input);
   std::unique_ptr<ModelSource> model = open_model(tool, options, *input);
   const ChainPlan plan(tool, options, input->info(), *model);

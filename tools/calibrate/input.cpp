@@ -83,9 +83,8 @@ class SetInput final : public VisibilityInput {
 /// Integrations of a stream, in a temporary file: a pipe cannot be read twice.
 class StreamInput final : public VisibilityInput {
  public:
-  StreamInput(const Options& options, const std::string& path) {
-    VisibilityStreamReader reader(path);
-    header_ = reader.header();
+  StreamInput(const Options& options, const std::string& path) : reader_(path) {
+    header_ = reader_.header();
     if (!header_.layout.site)
       throw DataError("{}: the stream does not tell its site: SITE_LAT, SITE_LON and SITE_ALT are needed",
                       path);
@@ -103,24 +102,37 @@ class StreamInput final : public VisibilityInput {
     select_channels(options, path);
     for (std::size_t i = 0; i < header_.baselines.size(); ++i)
       if (header_.baselines[i].ant1 != header_.baselines[i].ant2) baselines_.push_back(i);
-    VisibilityRecord record;
-    while (reader.read(record)) {
-      const auto row = static_cast<std::int64_t>(records_.size() * baselines_.size());
-      const auto n = static_cast<std::int64_t>(baselines_.size());
-      info_.integrations.push_back(
-          {middle(record.index).mjd_seconds(), header_.integration_s, 0, n, row, row + n - 1});
-      records_.push_back(record.index);
-      store_.write(record.data.data(), record.data.size() * sizeof(std::complex<float>));
-      store_.write(record.weight.data(), record.weight.size() * sizeof(float));
+    if (baselines_.empty()) throw FailureError("{}: no usable data: no integration of a baseline", path);
+    if (options.follow_s > 0) {
+      // To the nearest integration; an interval of a live stream is at least one.
+      per_interval_ = std::max<std::int64_t>(1, std::llround(options.follow_s / header_.integration_s));
+      return;
     }
-    if (records_.empty() || baselines_.empty())
-      throw FailureError("{}: no usable data: no integration of a baseline", path);
-    const UtcTime half_way =
-        sample_time(middle(records_.front()), 1,
-                    0.5 * static_cast<double>(records_.back() - records_.front()) * header_.integration_s);
-    info_.fields = {
-        {header_.source, header_.phase_centre ? *header_.phase_centre : frame_->zenith(half_way)}};
-    info_.fields_with_rows = {0};
+    VisibilityRecord record;
+    while (reader_.read(record)) keep(record);
+    if (records_.empty()) throw FailureError("{}: no usable data: no integration of a baseline", path);
+    find_field();
+  }
+
+  bool next_interval() override {
+    records_.clear();
+    info_.integrations.clear();
+    store_.seek(0);
+    next_ = 0;
+    if (!pending_) {
+      if (!reader_.read(waiting_)) return false;
+      pending_ = true;
+    }
+    // Intervals are counted from the stream's start, so that records that are missing do not shift them.
+    const std::int64_t interval = waiting_.index / per_interval_;
+    while (pending_ && waiting_.index / per_interval_ == interval) {
+      keep(waiting_);
+      const bool is_last = waiting_.index % per_interval_ == per_interval_ - 1;
+      // The last record of an interval is not followed by a wait for the next.
+      pending_ = !is_last && reader_.read(waiting_);
+    }
+    find_field();
+    return true;
   }
 
   void rewind() override { next_ = 0; }
@@ -183,6 +195,25 @@ class StreamInput final : public VisibilityInput {
     return sample_time(header_.start, 2 * index + 1, 0.5 * header_.integration_s);
   }
 
+  void keep(const VisibilityRecord& record) {
+    const auto row = static_cast<std::int64_t>(records_.size() * baselines_.size());
+    const auto n = static_cast<std::int64_t>(baselines_.size());
+    info_.integrations.push_back(
+        {middle(record.index).mjd_seconds(), header_.integration_s, 0, n, row, row + n - 1});
+    records_.push_back(record.index);
+    store_.write(record.data.data(), record.data.size() * sizeof(std::complex<float>));
+    store_.write(record.weight.data(), record.weight.size() * sizeof(float));
+  }
+
+  void find_field() {
+    const UtcTime half_way =
+        sample_time(middle(records_.front()), 1,
+                    0.5 * static_cast<double>(records_.back() - records_.front()) * header_.integration_s);
+    info_.fields = {
+        {header_.source, header_.phase_centre ? *header_.phase_centre : frame_->zenith(half_way)}};
+    info_.fields_with_rows = {0};
+  }
+
   /// In the order of Measurement Sets.
   void find_products() {
     info_.products = header_.products;
@@ -226,7 +257,11 @@ class StreamInput final : public VisibilityInput {
     }
   }
 
+  VisibilityStreamReader reader_;
   VisibilityHeader header_;
+  std::int64_t per_interval_ = 0;  ///< integrations, of a stream that is followed
+  VisibilityRecord waiting_;       ///< the first of the next interval, where `pending_`
+  bool pending_ = false;
   std::unique_ptr<SkyFrame> frame_;
   std::vector<std::size_t> order_;      ///< [product of the info] index in the stream
   std::vector<std::size_t> baselines_;  ///< without autocorrelations

@@ -47,6 +47,9 @@ class VisibilityInput {
   virtual bool has_column(const std::string&) const { return false; }
   /// Bytes that are held now for data that cannot be read twice.
   virtual std::uint64_t bytes() const { return 0; }
+  /// Of a stream that is followed: its next interval takes the place of the one before, in info() too; false
+  /// at the end of the stream.
+  virtual bool next_interval() { return false; }
 
  protected:
   InputInfo info_;

@@ -108,6 +108,8 @@ void declare_solving(Tool& tool, Options& options) {
       ->type_name("TERM")
       ->allow_extra_args(false);
   app.add_option("--interval", options.interval, "time of a solution, or all (default)")->type_name("T");
+  app.add_flag("--follow", options.follow,
+               "solve each interval of a visibility stream as it arrives, and replace the outputs each time");
   app.add_option("--channels-per-solution", options.channels_per_solution,
                  "channels of a solution, or all (default: 1 of gain, bandpass and jones, all of others)")
       ->type_name("N");
@@ -288,6 +290,21 @@ void check_directions(const Options& options) {
   if (term.robust_nu > 0) throw UsageError("--robust: not with --directions: leave it out");
 }
 
+/// Every solution is of the interval that has just arrived.
+void check_follow(Options& options) {
+  if (!options.follow) return;
+  if (options.interval.empty() || options.interval == "all")
+    throw UsageError("--follow: say with --interval how often to solve, for example --interval 8s");
+  options.follow_s = parse_interval("--interval", options.interval);
+  if (!options.directions.empty()) throw UsageError("--directions: not with --follow: leave one of them out");
+  for (TermOptions& term : options.terms) {
+    if (term.interval_s != 0 && term.interval_s != options.follow_s)
+      throw UsageError("--solve {}: with --follow all terms have the interval {} of --interval: leave it out",
+                       term.name, options.interval);
+    term.interval_s = 0;
+  }
+}
+
 void check_model(const Options& options) {
   const int n = (options.sky.empty() ? 0 : 1) + (options.model_column.empty() ? 0 : 1) +
                 (options.models.empty() ? 0 : 1);
@@ -313,15 +330,15 @@ void check_options(Tool& tool, Options& options) {
         throw UsageError(
             "{}: solutions: name what to make of them with --export, for example --export cal.csv",
             options.input());
-      refuse(
-          app,
-          {"--sky", "--model", "--model-column", "--directions", "--output-column", "--report", "--corrupt"},
-          "goes with a Measurement Set, not with solutions");
+      refuse(app,
+             {"--sky", "--model", "--model-column", "--directions", "--output-column", "--report",
+              "--corrupt", "--follow"},
+             "goes with a Measurement Set, not with solutions");
       return;
     case Mode::apply:
       refuse(app,
              {"--solve", "--model", "--model-column", "--directions", "--interval", "--channels-per-solution",
-              "--robust", "--normalise", "--report"},
+              "--robust", "--normalise", "--report", "--follow"},
              "goes with solving, and --apply takes solutions that are there: leave one of them out");
       if (options.subtract.empty() != options.sky.empty())
         throw UsageError("{}",
@@ -342,6 +359,7 @@ void check_options(Tool& tool, Options& options) {
       for (const std::string& text : options.solve) options.terms.push_back(parse_term(text, options));
       if (options.terms.empty()) options.terms.push_back(parse_term("gain", options));
       check_directions(options);
+      check_follow(options);
       if (output.empty() && options.exports.empty() && !options.applies())
         throw UsageError("the solutions go nowhere: name a file, for example -o cal.h5");
       if (output == "-") throw UsageError("-o -: solutions go to a file, by suffix: for example -o cal.h5");

@@ -42,6 +42,8 @@ struct Options {
   double min_snr = 3, tolerance = 1e-6;
   std::size_t min_baselines = 4, max_iterations = 200;
   bool normalise = false;
+  bool follow = false;
+  double follow_s = 0;  ///< interval of a stream that is followed
 
   std::vector<std::string> exports;
   std::size_t export_channels = 0;

@@ -19,7 +19,7 @@ bool is_gains_csv(const std::string& path) {
 
 void write_one(Tool& tool, const Options& options, const Solutions& solutions, const std::string& path) {
   SolutionWriteOptions settings;
-  settings.overwrite = tool.common().overwrite;
+  settings.overwrite = tool.common().overwrite || options.follow;
   settings.fill = options.fill;
   if (options.export_channels > 0) settings.n_chan = options.export_channels;
   if (!options.direction.empty()) {
