@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,14 @@ void run_directions(Tool& tool, const Options& options, VisibilityInput& input) 
   tool.report_rate(results[0].n_visibilities, "vis");
 }
 
+/// What was solved, as it is written.
+Solutions solutions_of(const Tool& tool, const Options& options, const ChainResult& result,
+                       const InputInfo& info) {
+  Solutions solutions = make_solutions(result, info, history_of(tool, info));
+  if (options.normalise) normalise(solutions);
+  return solutions;
+}
+
 /// The report of an interval: its own figures, or why the gains of a former one are held and their age.
 std::string follow_report(std::size_t interval, double age_s, const std::string& why_held,
                           const std::string& figures) {
@@ -90,7 +99,8 @@ std::string follow_report(std::size_t interval, double age_s, const std::string&
   return report.dump(1) + "\n";
 }
 
-/// Interval by interval. One that fails leaves the gains of the former in their files.
+/// Interval by interval. One whose data say nothing leaves the gains of the former in their files; whatever
+/// else fails, writing above all, ends the run.
 void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
   if (!input.info().is_stream)
     throw UsageError("--follow: {} is a Measurement Set: follow a visibility stream, or leave it out",
@@ -101,23 +111,27 @@ void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
   double solved_mjd_s = 0, n_visibilities = 0;
   for (; input.next_interval(); ++n_intervals) {
     const double now_mjd_s = input.info().integrations.back().time_mjd_s;
+    // Anew for each interval, whose field may be another: a stream that no phase centre tracks follows the
+    // zenith.
+    const std::unique_ptr<ModelSource> model = open_model(tool, options, input);
+    const ChainPlan plan(tool, options, input.info(), *model);
     std::string why_held, figures;
+    std::optional<ChainResult> result;
     try {
-      const std::unique_ptr<ModelSource> model = open_model(tool, options, input);
-      const ChainPlan plan(tool, options, input.info(), *model);
-      const ChainResult result = solve_chain(tool, options, plan, input, *model);
-      for (const std::string& line : summarise(result)) log_info("interval {}: {}", n_intervals, line);
-      Solutions solutions = make_solutions(result, input.info(), history_of(tool, input.info()));
-      if (options.normalise) normalise(solutions);
-      write_outputs(tool, options, solutions, facts_of(input.info()));
-      figures = report_text(result, input.info());
-      n_visibilities += result.n_visibilities;
-      solved_mjd_s = now_mjd_s;
-      ++n_solved;
+      result = solve_chain(tool, options, plan, input, *model);
     } catch (const FailureError& error) {
       why_held = error.what();
       log_warning("interval {}: {}: {}", n_intervals, why_held,
                   n_solved > 0 ? "the former gains are held" : "there are no gains yet");
+    }
+    if (result) {
+      for (const std::string& line : summarise(*result)) log_info("interval {}: {}", n_intervals, line);
+      write_outputs(tool, options, solutions_of(tool, options, *result, input.info()),
+                    facts_of(input.info()));
+      figures = report_text(*result, input.info());
+      n_visibilities += result->n_visibilities;
+      solved_mjd_s = now_mjd_s;
+      ++n_solved;
     }
     if (!options.report.empty())
       write_text(options.report,
@@ -152,8 +166,7 @@ void run_solve(Tool& tool, Options& options) {
   }
   const ChainResult result = solve_chain(tool, options, plan, *input, *model);
   for (const std::string& line : summarise(result)) log_info("{}", line);
-  Solutions solutions = make_solutions(result, input->info(), history_of(tool, input->info()));
-  if (options.normalise) normalise(solutions);
+  const Solutions solutions = solutions_of(tool, options, result, input->info());
   write_outputs(tool, options, solutions, facts_of(input->info()));
   if (!options.report.empty())
     write_text(options.report, report_text(result, input->info()), tool.common().overwrite);

@@ -55,6 +55,11 @@ need() {
   for program in "$@"; do command -v "$program" >/dev/null || skip "$program is not installed"; done
 }
 
+# two_sources JY JY: a sky of two points, one of them where the tests of calibrate point.
+two_sources() {
+  printf '%s\n' 'Format = Name, Type, Ra, Dec, I' "a, POINT, 02:28:00, -26.42.00, $1" "b, POINT, 02:10:00, -24.00.00, $2"
+}
+
 # all_tools: the name of every tool, one per line.
 all_tools() { find "$APSYN_SOURCE/tools" -maxdepth 1 -name '*.cpp' -printf '%f\n' | sed 's/\.cpp$//' | sort; }
 

@@ -24,7 +24,6 @@ class ChebyshevSeries {
         coefficient_[term] += (term == 0 ? 1 : 2) / n * value * std::cos(static_cast<double>(term) * angle);
     }
   }
-  bool empty() const { return coefficient_.empty(); }
 
   /// At n places at once, whose sums fill the lanes of registers (Clenshaw's recurrence).
   template <std::size_t n>

@@ -21,8 +21,8 @@ std::size_t wrapped(std::int64_t bin, std::size_t n) {
 }
 
 /// The window at `distance`, `distance` - 1, ... of the kTaps samples around a pixel. It is an entire
-/// function of the square, of which 20 terms leave less than rounding does; the standard library's takes 30
-/// times as long.
+/// function of the square, of which 20 terms miss 6e-15 of the peak, in a 28th of the time of the standard
+/// library's (12 for 335 ns).
 void windows(double distance, double* values) {
   static const ChebyshevSeries series(
       [](double x) { return std::cyl_bessel_i(0.0, kBeta * std::sqrt((1 - x) / 2)); }, 20);

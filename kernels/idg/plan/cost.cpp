@@ -62,8 +62,9 @@ double estimate_subgrids(const IdgPlan& plan, const IdgWorkload& work) {
 }
 
 /// Chebyshev terms of a typical subgrid: w changes about as fast along a baseline's path as u and v do. A GPU
-/// expands each subgrid in as few as its own w takes, and its subgrids are cut by blocks in time: MWA-128T,
-/// 480 s, kernel paddings of 10, 12 and 14 cells (6, 10 and 12 terms at most) took the same time to grid.
+/// expands each subgrid in as few as its own w takes, and its subgrids are cut by blocks in time: on an H100,
+/// MWA-128T, 480 s, kernel paddings of 10, 12 and 14 cells (6, 10 and 12 terms at most) took 0.79, 0.80 and
+/// 0.77 s to grid.
 double typical_terms(const IdgPlan& plan, bool gpu) {
   if (plan.w_handling == WHandling::kernel) return static_cast<double>(plan.n_terms);
   const double across =
@@ -89,7 +90,8 @@ PlanCost modelled_cost(const IdgPlan& plan, const IdgWorkload& work) {
     // subgrids' share.
     visibility_ns = side2 * planes * (tensor ? 1e-5 : 2e-4 * terms);
     pixel_ns = tensor ? 0.09 : 0.046;
-    // Columns go straight into the image where their length allows, otherwise cuFFT transforms layers.
+    // Columns go straight into the image where their length allows, otherwise cuFFT transforms layers: 28 of
+    // five planes of 6144 x 6144 cells in 0.30 s on an H100.
     cell_ns = !is_fast_on_gpu(plan) ? 0.055 : plan.n_v % 2048 == 0 ? 0.0105 : 0.016;
   } else {
     // Half of the places are their tracks' and channels' nodes'.

@@ -3,11 +3,7 @@
 # that stand when the stream stops after fewer, are those of its data alone; a stream without anything to solve has no file.
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 
-cat >sky.txt <<'SKY'
-Format = Name, Type, Ra, Dec, I
-a, POINT, 02:28:00, -26.42.00, 3000
-b, POINT, 02:10:00, -24.00.00, 1000
-SKY
+two_sources 3000 1000 >sky.txt
 # gains SLOPE: phases of antennas; data divided by these are those of antennas with the opposite phase.
 gains() {
   awk -v slope="$1" 'BEGIN {
@@ -63,4 +59,7 @@ grep -q '"held": true' held.json && grep -Eq '"age_s": 0\.0(5|49|50)' held.json 
 expect_status() { local want=$1; shift; "$@" >status.txt 2>&1; local is=$?; [ $is = $want ] || fail "$*: status $is: $(cat status.txt)"; }
 expect_status 1 bash -c "$solve -o none.csv <none.vis"
 [ ! -e none.csv ] || fail "gains without data"
+two_sources 0 0 >dark.txt
+expect_status 1 bash -c "${solve/sky.txt/dark.txt} -o none.csv <both.vis"
+grep -q 'no flux' status.txt && ! grep -q 'interval 0' status.txt || fail "a model without flux is no matter of an interval: $(cat status.txt)"
 expect_status 2 calibrate both.vis --follow --sky sky.txt -o x.csv

@@ -2,11 +2,7 @@
 # calibrate on Measurement Sets as a user would: plans, reports, refusals, and sets that stay whole.
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 
-cat >sky.txt <<'SKY'
-Format = Name, Type, Ra, Dec, I
-a, POINT, 02:28:00, -26.42.00, 100
-b, POINT, 02:10:00, -24.00.00, 50
-SKY
+two_sources 100 50 >sky.txt
 run simulate -q --array mwa-32t --sky sky.txt --channels 4 --duration 8s --integration 2s --noise 1000Jy --phase-centre '02h28m00s -26d42m00s' -o obs.ms
 awk 'BEGIN { print "antenna,pol,gain_amplitude,phase_rad"; for (n = 0; n < 64; ++n) printf "%d,%d,%.3f,%.3f\n", n / 2, n % 2, 1 + n / 100, sin(n) }' </dev/null >true.csv
 run calibrate -q obs.ms --apply true.csv --corrupt --output-column RAW

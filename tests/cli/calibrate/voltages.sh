@@ -3,11 +3,7 @@
 # voltages divided by it are those of the sky. The chain by streams has no sign in common with how Measurement Sets are written.
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 
-cat >sky.txt <<'SKY'
-Format = Name, Type, Ra, Dec, I
-a, POINT, 02:28:00, -26.42.00, 3000
-b, POINT, 02:10:00, -24.00.00, 1000
-SKY
+two_sources 3000 1000 >sky.txt
 centre='02h28m00s -26d42m00s'
 # gains NAME SIGN: amplitudes and phases of each antenna and receptor, or what undoes them.
 gains() {

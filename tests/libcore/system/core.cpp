@@ -153,6 +153,25 @@ BOOST_AUTO_TEST_CASE(parallel_for_visits_each_item_once_and_passes_errors_on) {
   }
 }
 
+/// One byte at the start of each huge page within, and nothing beside: what lies before and after is in use.
+BOOST_AUTO_TEST_CASE(touching_new_memory_leaves_what_lies_around_it) {
+  Buffer<std::uint8_t, 1> memory({5 * kHugePageBytes});
+  for (const std::size_t first : {std::size_t{0}, std::size_t{1}, kHugePageBytes - 1, 4 * kHugePageBytes + 1})
+    for (const unsigned n_threads : {1u, 2u, 5u}) {
+      memory.fill(0x5a);
+      const std::size_t n = std::min(3 * kHugePageBytes, memory.size() - first - 1);
+      touch_pages(n_threads, std::as_writable_bytes(memory.view().span().subspan(first, n)));
+      std::size_t want = 0, around = 0;
+      for (std::size_t page = 0; page < 5; ++page)
+        want += page * kHugePageBytes >= first && page * kHugePageBytes < first + n ? 1 : 0;
+      for (std::size_t i = 0; i < memory.size(); ++i)
+        around += memory(i) != 0x5a && (i < first || i >= first + n || i % kHugePageBytes != 0) ? 1 : 0;
+      BOOST_TEST(around == 0u);
+      BOOST_TEST(static_cast<std::size_t>(std::count(memory.begin(), memory.end(), 0)) ==
+                 (n_threads > 1 ? want : 0));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(pipeline_keeps_order_and_ends_on_the_first_error) {
   for (int fail_stage = -1; fail_stage < 3; ++fail_stage) {
     int next = 0;
