@@ -2,6 +2,7 @@
 // F stage and beamformer over a whole stream: voltages in, one block of beams after the other out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -71,5 +72,9 @@ std::size_t cuda_beam_batch(const BeamformPlan& plan, std::size_t most, std::uin
 std::uint64_t cuda_beam_host_bytes(const BeamformPlan& plan, std::size_t batch_spectra);
 /// Of `source_spectra` the F stage makes at once, weights and what stands between the steps.
 std::uint64_t cuda_beam_device_bytes(const BeamformPlan& plan, const CudaBeamPlan& cuda);
+
+/// Of the values of all beams at one time, and of those that a batch ends at most.
+std::uint64_t out_time_bytes(const BeamformPlan& plan);
+std::uint64_t out_bytes_of(const BeamformPlan& plan, std::size_t batch_spectra);
 
 }  // namespace apsyn

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "libcore/base/error.h"
-#include "libcore/base/flux_unit.h"
 #include "libcore/base/log.h"
+#include "libcore/base/units.h"
 
 namespace apsyn {
 namespace {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "kernels/clean/clean.h"
-#include "libcore/base/flux_unit.h"
+#include "libcore/base/units.h"
 #include "libcore/base/view.h"
 #include "libcore/system/device.h"
 

@@ -3,6 +3,7 @@
 // travel to the device once and stay there at every time resolution while trials need them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -36,5 +37,10 @@ std::unique_ptr<CudaDedisperser> make_cuda_dedisperser(const DedispersionPlan& p
 /// Of the device.
 std::uint64_t cuda_dedisperser_bytes(const DedispersionPlan& plan, std::size_t capacity, std::size_t n_time,
                                      unsigned n_lane);
+
+/// Samples of a row of partial sums: the outputs and how far shifts reach, in whole words.
+std::size_t row_samples(const DedispersionBatch& batch, std::size_t n_time);
+std::size_t sums_of(const DedispersionPlan& plan, std::size_t n_time);
+std::size_t ring_samples(std::size_t capacity, std::size_t factor);
 
 }  // namespace apsyn

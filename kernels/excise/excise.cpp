@@ -10,6 +10,7 @@
 
 #include "kernels/excise/block_steps.h"
 #include "kernels/excise/excise.h"
+#include "kernels/excise/excise_cuda.h"
 #include "kernels/excise/normalise.h"
 #include "kernels/excise/piece_sums.h"
 #include "libcore/base/median.h"
@@ -286,6 +287,12 @@ void clean_block(const ExciseSettings& settings, const BlockSamples& samples, co
   if (stride < now.n_time) throw std::length_error("clean_block: the output is shorter than the block");
   CpuSteps steps(settings, samples, out, stride);
   clean_block(settings, steps, before, now, after, good_time, report);
+}
+
+std::uint64_t cuda_exciser_bytes(const RawSampleFormat& format, std::size_t n_time) {
+  constexpr std::uint64_t kTimeGroups = 16, kSumBytes = 24 * kStatisticPieces, kBlocks = 6;
+  return n_time * (kBlocks * format.bytes_per_sample() + format.n_chan + 4 * kTimeGroups + 16) +
+         format.n_chan * (kSumBytes + 64);
 }
 
 }  // namespace apsyn

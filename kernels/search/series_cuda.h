@@ -5,6 +5,7 @@
 // windows that are equal to 1e-6 another one may be the best.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -60,5 +61,9 @@ std::unique_ptr<CudaSeriesSearch> make_cuda_series_search(const std::vector<Cuda
                                                           unsigned n_lane, int device_index);
 /// Of the device.
 std::uint64_t cuda_series_search_bytes(const std::vector<CudaSeriesGroup>& groups, unsigned n_lane);
+
+/// Samples of a buffer: what is kept, less than one and a half segments, and what is new.
+std::size_t buffer_samples(const CudaSeriesGroup& group);
+std::size_t max_tiles(const CudaSeriesGroup& group);
 
 }  // namespace apsyn

@@ -10,7 +10,7 @@
 
 #include "libcore/aterms/config.h"
 #include "libcore/base/view.h"
-#include "libcore/fits/sky_cube.h"
+#include "libcore/formats/fits/sky_cube.h"
 #include "libcore/sky/aterms.h"
 #include "libcore/sky/screen_resampler.h"
 

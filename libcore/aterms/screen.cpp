@@ -12,7 +12,7 @@
 #include "libcore/aterms/sampling.h"
 #include "libcore/aterms/sky.h"
 #include "libcore/base/error.h"
-#include "libcore/fits/ionosphere.h"
+#include "libcore/formats/fits/ionosphere.h"
 #include "libcore/sky/ionosphere_screen.h"
 #include "libcore/system/parallel.h"
 

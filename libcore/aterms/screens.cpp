@@ -7,7 +7,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/ms/station_tables.h"
+#include "libcore/formats/ms/station_tables.h"
 
 namespace apsyn {
 namespace {

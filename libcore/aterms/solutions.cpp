@@ -12,7 +12,7 @@
 #include "libcore/aterms/part.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/h5parm/h5parm.h"
+#include "libcore/formats/h5parm/h5parm.h"
 #include "libcore/sky/projection.h"
 #include "libcore/sky/screen_resampler.h"
 #include "libcore/solutions/evaluator.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/base/units.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -280,6 +281,21 @@ SkyDirection parse_sky_direction(std::string_view text) {
   if (!(std::abs(direction.dec_rad) <= kPi / 2))
     throw UsageError("'{}': the declination is beyond 90 deg", text);
   return direction;
+}
+
+std::optional<FluxUnit> find_flux_unit(std::string_view name) {
+  for (const FluxUnit unit : {FluxUnit::adu, FluxUnit::jansky})
+    if (name == name_of(unit)) return unit;
+  return std::nullopt;
+}
+
+FluxUnit unit_of_image(std::string_view bunit) {
+  constexpr std::string_view kAdu = "adu";
+  const bool arbitrary =
+      bunit.size() >= kAdu.size() && std::equal(kAdu.begin(), kAdu.end(), bunit.begin(), [](char a, char b) {
+        return a == std::tolower(static_cast<unsigned char>(b));
+      });
+  return arbitrary ? FluxUnit::adu : FluxUnit::jansky;
 }
 
 }  // namespace apsyn

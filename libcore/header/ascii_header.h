@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
-#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/visibility/imaging.h"
 #include "libcore/visibility/stokes.h"
 

@@ -5,9 +5,9 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/blocks.h"
 #include "libcore/imaging/source.h"
-#include "libcore/ms/measurement_set.h"
 #include "libcore/visibility/stokes.h"
 
 namespace apsyn {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/ms/columns.h"
+#include "libcore/formats/ms/columns.h"
 #include "libcore/visibility/imaging.h"
 
 namespace apsyn {

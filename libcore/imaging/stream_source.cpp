@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include "libcore/base/constants.h"
@@ -246,6 +247,23 @@ class StreamSource final : public ImagingSource {
 std::unique_ptr<ImagingSource> open_stream_source(const std::string& path,
                                                   const ImagingSelection& selection) {
   return std::make_unique<StreamSource>(path, selection);
+}
+
+std::unique_ptr<ImagingSource> open_imaging_source(const std::vector<std::string>& inputs,
+                                                   const ImagingSelection& selection) {
+  std::size_t n_sets = 0;
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    const auto status = std::filesystem::status(input, error);
+    if (input != "-" && !std::filesystem::exists(status))
+      throw FailureError("{}: does not exist: give a Measurement Set or a visibility stream", input);
+    if (input != "-" && std::filesystem::is_directory(status)) ++n_sets;
+  }
+  if (n_sets == inputs.size()) return open_ms_source(inputs, selection);
+  if (inputs.size() > 1)
+    throw UsageError("{}: several inputs must all be Measurement Sets: give one visibility stream alone",
+                     inputs[0]);
+  return open_stream_source(inputs[0], selection);
 }
 
 }  // namespace apsyn

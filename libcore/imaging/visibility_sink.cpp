@@ -8,8 +8,8 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/measures/coordinates.h"
-#include "libcore/ms/measurement_set.h"
 #include "libcore/streams/visibility_stream.h"
 
 namespace apsyn {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// casacore's own messages and exceptions, brought into ours. For libcore/measures and libcore/ms only.
+// casacore's own messages and exceptions, brought into ours. For libcore/measures and libcore/formats/ms
+// only.
 #pragma once
 
 #include <exception>

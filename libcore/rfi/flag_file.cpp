@@ -10,7 +10,7 @@
 #include "libcore/base/error.h"
 #include "libcore/files/descriptor.h"
 #include "libcore/files/output.h"
-#include "libcore/h5parm/hdf5.h"
+#include "libcore/formats/h5parm/hdf5.h"
 #include "libcore/system/isolated.h"
 
 namespace apsyn {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "libcore/base/flux_unit.h"
 #include "libcore/base/units.h"
 
 namespace apsyn {

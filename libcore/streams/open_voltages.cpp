@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/streams/open_voltages.h"
-#include "libcore/fits/load_layout.h"
 
 #include <algorithm>
 
 #include "libcore/array/gains.h"
 #include "libcore/base/error.h"
-#include "libcore/fits/metafits.h"
+#include "libcore/formats/fits/metafits.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/voltage/array_delays.h"
 

@@ -8,7 +8,7 @@
 
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
-#include "libcore/filterbank/reader.h"
+#include "libcore/formats/filterbank/reader.h"
 #include "libcore/streams/detect.h"
 #include "libcore/streams/open_voltages.h"
 #include "libcore/system/parallel.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "libcore/capture/vlbi/vdif_frame.h"
+#include "libcore/formats/capture/vlbi/vdif_frame.h"
 
 namespace apsyn {
 namespace {

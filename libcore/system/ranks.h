@@ -76,4 +76,11 @@ void receive(int from_rank, std::span<T> values) {
   receive_bytes(from_rank, std::as_writable_bytes(values));
 }
 
+/// Open MPI's mpirun binds two processes to a core each, and more of them to a part of the machine, when it
+/// is told nothing: threads then take turns on that core. One of n_sharing processes of a machine that it
+/// left less than its share of the cores gets all that mpirun has itself, and threads are shared out by
+/// number. Whether it did. What was asked for (--bind-to, --map-by, --cpu-set) stays. Before other threads
+/// start.
+bool release_default_binding(unsigned n_sharing);
+
 }  // namespace apsyn

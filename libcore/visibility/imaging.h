@@ -12,7 +12,6 @@
 
 #include "libcore/array/array_layout.h"
 #include "libcore/array/array_tables.h"
-#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
-#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "libcore/base/density.h"
-#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
+#include "libcore/base/units.h"
 
 namespace apsyn {
 

@@ -11,7 +11,7 @@
 
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/sky/projection.h"
 #include "libcore/streams/voltage_stream.h"

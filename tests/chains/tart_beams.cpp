@@ -16,7 +16,7 @@
 #include "libcore/base/csv.h"
 #include "libcore/files/input.h"
 #include "libcore/streams/visibility_stream.h"
-#include "tests/reference/gps_code.h"
+#include "tests/reference/recordings/gps_code.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -61,7 +61,7 @@ two_sources() {
 }
 
 # all_tools: the name of every tool, one per line.
-all_tools() { find "$APSYN_SOURCE/tools" -maxdepth 1 -name '*.cpp' -printf '%f\n' | sed 's/\.cpp$//' | sort; }
+all_tools() { (cd "$APSYN_SOURCE/tools" && printf '%s\n' */main.cpp | sed 's:/main\.cpp$::'); }
 
 # expect_exit CODE COMMAND...: runs it and keeps what it says for expect_stdout and expect_stderr; standard input is the
 # caller's. CODE may be a list: "1|3".

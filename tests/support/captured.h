@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/capture/capture.h"
+#include "libcore/formats/capture/capture.h"
 
 namespace apsyn::support {
 

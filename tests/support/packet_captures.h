@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Captures of the recordings in tests/reference/packet_recordings.h, and what they should give.
+// Captures of the recordings in tests/reference/recordings/packet_recordings.h, and what they should give.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/reference/packet_recordings.h"
+#include "tests/reference/recordings/packet_recordings.h"
 #include "tests/support/captured.h"
 
 namespace apsyn::support {

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "libcore/cli/tool.h"
-#include "libcore/filterbank/file.h"
+#include "libcore/formats/filterbank/file.h"
 #include "libcore/voltage/voltage.h"
 #include "tools/beamform/setup.h"
 

@@ -10,7 +10,7 @@
 #include "kernels/beamform/rescale.h"
 #include "libcore/base/error.h"
 #include "libcore/files/output.h"
-#include "libcore/filterbank/file.h"
+#include "libcore/formats/filterbank/file.h"
 #include "libcore/streams/voltage_stream.h"
 #include "libcore/visibility/visibility.h"
 #include "libcore/voltage/voltage.h"

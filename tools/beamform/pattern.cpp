@@ -14,7 +14,7 @@
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
 #include "libcore/files/output.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/image/image.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/sky/beams.h"

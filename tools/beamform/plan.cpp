@@ -15,7 +15,7 @@
 #include "libcore/array/gains.h"
 #include "libcore/base/error.h"
 #include "libcore/cli/filterbank_options.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/measures/beam_tracker.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/system/program_memory.h"

@@ -11,7 +11,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "tools/calibrate/reference.h"
+#include "tools/calibrate/input.h"
 
 namespace apsyn::calibrate {
 namespace {

@@ -10,7 +10,7 @@
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/system/program_memory.h"
-#include "tools/calibrate/reference.h"
+#include "tools/calibrate/input.h"
 #include "tools/calibrate/sky_predictor.h"
 
 namespace apsyn::calibrate {

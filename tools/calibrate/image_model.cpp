@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "libcore/base/error.h"
-#include "libcore/fits/model_images.h"
+#include "libcore/formats/fits/model_images.h"
 #include "libcore/imaging/blocks.h"
 #include "libcore/imaging/prediction_target.h"
 #include "libcore/system/program_memory.h"

@@ -2,12 +2,15 @@
 // Visibilities to be calibrated: a Measurement Set or a visibility stream.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "libcore/array/array_layout.h"
-#include "libcore/ms/measurement_set.h"
+#include "libcore/cli/imaging_options.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/solutions/solutions.h"
 #include "libcore/visibility/imaging.h"
 #include "tools/calibrate/options.h"
@@ -62,5 +65,12 @@ std::unique_ptr<VisibilityInput> open_input(const Options& options);
 /// Whether UVW is r_2 - r_1, by the lengths of r_1 - r_2 -+ UVW over some rows: `uvw_m` in the frame of the
 /// centre at each time. `layout` has a site.
 bool is_conjugated(const ArrayLayout& layout, const MsRows& rows, const std::vector<MsField>& fields);
+
+/// The index of the antenna that --reference-antenna names; nothing for "auto". UsageError for an antenna
+/// that is none of the data.
+std::optional<std::size_t> named_reference(const std::string& wanted, const InputInfo& info);
+
+/// Weight 0 for samples of other uv distances than --minuv-l and --maxuv-l allow.
+void drop_short_and_long(const ImagingOptions& selection, const InputInfo& info, MsRows& rows);
 
 }  // namespace apsyn::calibrate

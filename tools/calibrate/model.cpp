@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "libcore/base/error.h"
-#include "libcore/ms/columns.h"
+#include "libcore/formats/ms/columns.h"
 #include "libcore/sky/sky_model.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/calibrate/image_model.h"

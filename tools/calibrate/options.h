@@ -10,7 +10,7 @@
 #include "kernels/calibrate/calibrate.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/solutions/evaluator.h"
 
 namespace apsyn::calibrate {

@@ -8,7 +8,7 @@
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/files/output.h"
-#include "libcore/solution_files/solution_files.h"
+#include "libcore/formats/solution_files/solution_files.h"
 
 namespace apsyn::calibrate {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 
 namespace apsyn::calibrate {
 

@@ -6,12 +6,12 @@
 #include "libcore/base/error.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/files/output.h"
-#include "libcore/fits/model_images.h"
-#include "libcore/ms/columns.h"
+#include "libcore/formats/fits/model_images.h"
+#include "libcore/formats/ms/columns.h"
 #include "libcore/system/ranks.h"
 #include "tools/imaging/images.h"
+#include "tools/imaging/options.h"
 #include "tools/imaging/predict_set.h"
-#include "tools/imaging/prediction_options.h"
 
 namespace apsyn::clean {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "libcore/cli/tool.h"
-#include "libcore/ms/lock.h"
+#include "libcore/formats/ms/lock.h"
 #include "libcore/system/device.h"
 #include "tools/clean/products.h"
 #include "tools/imaging/major_cycles.h"

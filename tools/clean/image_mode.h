@@ -13,7 +13,7 @@
 #include "libcore/image/image.h"
 #include "tools/clean/deconvolution_options.h"
 #include "tools/clean/image_plan.h"
-#include "tools/clean/restoring_beams.h"
+#include "tools/clean/products.h"
 
 namespace apsyn::clean {
 

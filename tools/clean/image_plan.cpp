@@ -13,7 +13,7 @@
 #include "libcore/base/error.h"
 #include "libcore/base/units.h"
 #include "libcore/files/output.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/system/program_memory.h"
 
 namespace apsyn::clean {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libcore/cli/tool.h"
-#include "libcore/fits/image_set.h"
+#include "libcore/formats/fits/image_set.h"
 #include "tools/clean/deconvolution_options.h"
 
 namespace apsyn::clean {

@@ -9,11 +9,12 @@
 
 #include "kernels/clean/beam.h"
 #include "kernels/clean/clean_image.h"
+#include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/base/units.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/files/output.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/sky/projection.h"
 #include "libcore/system/parallel.h"
 #include "libcore/visibility/stokes.h"
@@ -279,6 +280,20 @@ Buffer<double, 3> read_true_model(const Products& products, const Field& field, 
   std::transform(image.pixels.begin(), image.pixels.end(), model.begin(),
                  [](double flux) { return std::isfinite(flux) ? flux : 0; });
   return model;
+}
+
+std::size_t nearest_fitted(const std::vector<std::optional<RestoringBeam>>& beams, std::size_t part) {
+  for (std::size_t step = 1; step < beams.size(); ++step) {
+    if (part >= step && beams[part - step]) return part - step;
+    if (part + step < beams.size() && beams[part + step]) return part + step;
+  }
+  return part;
+}
+
+void report_beam(const std::string& part, const RestoringBeam& beam, bool given) {
+  log_info("{}{}{} beam: {} x {}, position angle {:.2f} deg", part, part.empty() ? "" : ": ",
+           given ? "given" : "fitted", format_angle(beam.major_rad), format_angle(beam.minor_rad),
+           beam.position_angle_rad / kRadPerDeg);
 }
 
 }  // namespace apsyn::clean

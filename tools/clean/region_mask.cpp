@@ -4,7 +4,7 @@
 #include "kernels/clean/clean_image.h"
 #include "libcore/base/error.h"
 #include "libcore/files/input.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/sky/regions.h"
 
 namespace apsyn::clean {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "libcore/fits/cube.h"
+#include "libcore/formats/fits/cube.h"
 #include "tools/epic-image/plan.h"
 
 namespace apsyn {

@@ -19,7 +19,7 @@
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
 #include "libcore/cli/tool.h"
-#include "libcore/fits/aperture.h"
+#include "libcore/formats/fits/aperture.h"
 #include "libcore/system/device.h"
 #include "libcore/voltage/filterbank.h"
 #include "libcore/voltage/voltage.h"

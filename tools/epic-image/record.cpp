@@ -8,7 +8,7 @@
 #include "kernels/epic/epic.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/cli/tool.h"
-#include "libcore/fits/cube.h"
+#include "libcore/formats/fits/cube.h"
 #include "libcore/image/image.h"
 #include "libcore/system/parallel.h"
 #include "libcore/voltage/voltage.h"

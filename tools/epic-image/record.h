@@ -9,7 +9,7 @@
 
 #include "kernels/epic/epic.h"
 #include "libcore/cli/tool.h"
-#include "libcore/fits/cube.h"
+#include "libcore/formats/fits/cube.h"
 #include "libcore/image/image.h"
 #include "tools/epic-image/outputs.h"
 #include "tools/epic-image/products.h"

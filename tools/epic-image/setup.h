@@ -11,7 +11,7 @@
 #include "kernels/epic/fft/grid.h"
 #include "kernels/epic/fft/setup.h"
 #include "libcore/array/beam_table.h"
-#include "libcore/fits/aperture.h"
+#include "libcore/formats/fits/aperture.h"
 #include "libcore/sky/regions.h"
 #include "libcore/system/device.h"
 #include "tools/epic-image/products.h"

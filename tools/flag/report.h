@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 
 namespace apsyn::flag {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/measures/coordinates.h"
-#include "libcore/ms/measurement_set.h"
 #include "tools/flag/options.h"
 
 namespace apsyn::flag {

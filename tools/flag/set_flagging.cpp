@@ -10,9 +10,9 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/ms/columns.h"
-#include "libcore/ms/flags.h"
-#include "libcore/ms/lock.h"
+#include "libcore/formats/ms/columns.h"
+#include "libcore/formats/ms/flags.h"
+#include "libcore/formats/ms/lock.h"
 #include "libcore/rfi/flag_file.h"
 #include "libcore/rfi/strategy.h"
 #include "libcore/system/parallel.h"

@@ -9,7 +9,7 @@
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/files/output.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/image/image.h"
 #include "libcore/system/parallel.h"
 #include "libcore/visibility/stokes.h"

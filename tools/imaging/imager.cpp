@@ -18,8 +18,8 @@
 #include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/stokes.h"
-#include "tools/imaging/image_sums.h"
 #include "tools/imaging/options.h"
+#include "tools/imaging/rank_share.h"
 
 namespace apsyn::imaging {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libcore/base/view.h"
-#include "libcore/fits/image.h"
+#include "libcore/formats/fits/image.h"
 #include "libcore/image/image.h"
 #include "libcore/visibility/imaging.h"
 #include "tools/imaging/field.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "libcore/base/log.h"
-#include "libcore/beam_files/beam_files.h"
+#include "libcore/formats/beam_files/beam_files.h"
 #include "libcore/sky/aterms.h"
 #include "libcore/system/device.h"
 

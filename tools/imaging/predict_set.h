@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "libcore/cli/tool.h"
-#include "libcore/fits/model_images.h"
+#include "libcore/formats/fits/model_images.h"
 #include "libcore/sky/sky_model.h"
 #include "libcore/system/device.h"
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/options.h"
 
 namespace apsyn::imaging {
 

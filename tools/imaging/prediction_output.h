@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "libcore/base/view.h"
+#include "libcore/formats/ms/columns.h"
 #include "libcore/imaging/prediction_target.h"
-#include "libcore/ms/columns.h"
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/options.h"
 
 namespace apsyn::imaging {
 

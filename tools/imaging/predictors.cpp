@@ -7,7 +7,7 @@
 #include "kernels/idg/settings.h"
 #include "libcore/aterms/aterms.h"
 #include "libcore/base/constants.h"
-#include "libcore/beam_files/beam_files.h"
+#include "libcore/formats/beam_files/beam_files.h"
 #include "libcore/sky/aterms.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"

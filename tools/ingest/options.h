@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "libcore/capture/capture.h"
 #include "libcore/cli/tool.h"
+#include "libcore/formats/capture/capture.h"
 
 namespace apsyn {
 

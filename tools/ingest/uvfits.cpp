@@ -17,7 +17,7 @@
 #include "libcore/base/view.h"
 #include "libcore/cli/tool.h"
 #include "libcore/files/output.h"
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/system/device.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/visibility/visibility.h"

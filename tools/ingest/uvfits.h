@@ -3,7 +3,7 @@
 #pragma once
 
 #include "libcore/cli/tool.h"
-#include "libcore/uvfits/uvfits.h"
+#include "libcore/formats/uvfits/uvfits.h"
 #include "tools/ingest/options.h"
 
 namespace apsyn {

@@ -6,8 +6,8 @@
 
 #include "libcore/aterms/aterms.h"
 #include "libcore/base/error.h"
-#include "libcore/beam_files/beam_files.h"
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/beam_files/beam_files.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"

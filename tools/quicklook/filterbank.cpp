@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "libcore/plot/beam_powers_figure.h"
+#include "libcore/plot/figures/beam_powers_figure.h"
 #include "libcore/streams/power_source.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "libcore/base/log.h"
-#include "libcore/fits/image.h"
-#include "libcore/plot/image_captions.h"
-#include "libcore/plot/image_figure.h"
+#include "libcore/formats/fits/image.h"
+#include "libcore/plot/figures/image_captions.h"
+#include "libcore/plot/figures/image_figure.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "libcore/fits/image.h"
-#include "libcore/plot/image_captions.h"
-#include "libcore/plot/time_series_figure.h"
+#include "libcore/formats/fits/image.h"
+#include "libcore/plot/figures/image_captions.h"
+#include "libcore/plot/figures/time_series_figure.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
 

@@ -3,7 +3,7 @@
 
 #include "libcore/base/csv.h"
 #include "libcore/files/input.h"
-#include "libcore/plot/fold_figure.h"
+#include "libcore/plot/figures/fold_figure.h"
 #include "tools/quicklook/quicklook.h"
 
 namespace apsyn {

@@ -12,7 +12,7 @@
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/plot/canvas.h"
-#include "libcore/plot/image_figure.h"
+#include "libcore/plot/figures/image_figure.h"
 #include "tools/quicklook/stats.h"
 
 namespace apsyn {

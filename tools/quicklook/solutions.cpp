@@ -7,8 +7,8 @@
 #include "libcore/base/csv.h"
 #include "libcore/base/median.h"
 #include "libcore/base/time.h"
-#include "libcore/h5parm/h5parm.h"
-#include "libcore/plot/solution_figure.h"
+#include "libcore/formats/h5parm/h5parm.h"
+#include "libcore/plot/figures/solution_figure.h"
 #include "tools/quicklook/quicklook.h"
 
 namespace apsyn {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "libcore/plot/image_figure.h"
+#include "libcore/plot/figures/image_figure.h"
 #include "libcore/powers/dynamic_spectrum.h"
 #include "libcore/visibility/visibility_summary.h"
 #include "libcore/voltage/voltage_summary.h"

@@ -5,9 +5,9 @@
 
 #include "kernels/visibility_summary/visibility_summary.h"
 #include "libcore/base/error.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/measures/coordinates.h"
-#include "libcore/ms/measurement_set.h"
-#include "libcore/plot/visibility_figure.h"
+#include "libcore/plot/figures/visibility_figure.h"
 #include "libcore/streams/visibility_stream.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"

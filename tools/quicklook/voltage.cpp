@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "kernels/voltage_summary/voltage_summary.h"
-#include "libcore/plot/voltage_figure.h"
+#include "libcore/plot/figures/voltage_figure.h"
 #include "libcore/streams/open_voltages.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"

@@ -8,8 +8,8 @@
 #include "kernels/dedisperse/dedisperse.h"
 #include "kernels/excise/excise.h"
 #include "kernels/search/series.h"
-#include "libcore/filterbank/channels.h"
-#include "libcore/filterbank/reader.h"
+#include "libcore/formats/filterbank/channels.h"
+#include "libcore/formats/filterbank/reader.h"
 #include "tools/search-transients/options.h"
 
 namespace apsyn {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libcore/files/output.h"
-#include "libcore/plot/transient_figure.h"
+#include "libcore/plot/figures/transient_figure.h"
 #include "tools/search-transients/engine.h"
 
 namespace apsyn {

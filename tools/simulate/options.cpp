@@ -9,8 +9,8 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/units.h"
-#include "libcore/fits/ionosphere.h"
-#include "libcore/fits/load_layout.h"
+#include "libcore/formats/fits/ionosphere.h"
+#include "libcore/formats/fits/metafits.h"
 
 namespace apsyn {
 

@@ -10,7 +10,7 @@
 #include "kernels/simulate/voltages.h"
 #include "libcore/base/units.h"
 #include "libcore/cli/tool.h"
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/streams/voltage_stream.h"
 #include "libcore/voltage/voltage.h"
 #include "tools/simulate/options.h"

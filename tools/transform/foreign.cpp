@@ -8,11 +8,11 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
+#include "libcore/formats/uvfits/uvfits.h"
+#include "libcore/formats/uvh5/uvh5.h"
 #include "libcore/streams/detect.h"
 #include "libcore/system/program_memory.h"
-#include "libcore/uvfits/uvfits.h"
-#include "libcore/uvh5/uvh5.h"
 
 namespace apsyn::transform {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "tools/transform/options.h"
 #include "tools/transform/row_bins.h"
 

@@ -8,9 +8,9 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
+#include "libcore/formats/uvfits/writer.h"
+#include "libcore/formats/uvh5/uvh5.h"
 #include "libcore/streams/visibility_stream.h"
-#include "libcore/uvfits/writer.h"
-#include "libcore/uvh5/uvh5.h"
 
 namespace apsyn::transform {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 
 namespace apsyn::transform {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "kernels/beamform/cuda/device.cuh"
-#include "kernels/beamform/cuda_memory.h"
 #include "kernels/common/cuda/spectra.cuh"
 #include "libcore/base/error.h"
 #include "libcore/system/parallel.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/dedisperse/cuda_memory.h"
 
 #include <algorithm>
 #include <bit>

@@ -11,9 +11,9 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/beam_files/beam_files.h"
 #include "libcore/beams/mwa_fee.h"
-#include "libcore/ms/station_tables.h"
+#include "libcore/formats/beam_files/beam_files.h"
+#include "libcore/formats/ms/station_tables.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {

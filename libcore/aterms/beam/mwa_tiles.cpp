@@ -9,8 +9,8 @@
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/fits/metafits.h"
-#include "libcore/ms/station_tables.h"
+#include "libcore/formats/fits/metafits.h"
+#include "libcore/formats/ms/station_tables.h"
 
 namespace apsyn {
 namespace {

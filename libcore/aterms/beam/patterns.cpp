@@ -13,7 +13,7 @@
 #include "libcore/base/error.h"
 #include "libcore/beams/pattern.h"
 #include "libcore/files/output.h"
-#include "libcore/fits/sky_cube.h"
+#include "libcore/formats/fits/sky_cube.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {

@@ -7,7 +7,7 @@
 #include "libcore/aterms/sky.h"
 #include "libcore/base/error.h"
 #include "libcore/base/units.h"
-#include "libcore/ms/station_tables.h"
+#include "libcore/formats/ms/station_tables.h"
 #include "libcore/sky/projection.h"
 
 namespace apsyn {

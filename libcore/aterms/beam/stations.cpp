@@ -10,9 +10,9 @@
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/beam_files/beam_files.h"
 #include "libcore/beams/station_grid.h"
-#include "libcore/ms/station_tables.h"
+#include "libcore/formats/beam_files/beam_files.h"
+#include "libcore/formats/ms/station_tables.h"
 
 namespace apsyn {
 namespace {

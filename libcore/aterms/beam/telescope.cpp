@@ -5,7 +5,7 @@
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/beam_files/beam_files.h"
+#include "libcore/formats/beam_files/beam_files.h"
 
 namespace apsyn {
 namespace {

@@ -9,10 +9,10 @@
 #include "libcore/aterms/beam/telescope.h"
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
-#include "libcore/beam_files/beam_files.h"
 #include "libcore/beams/dish.h"
 #include "libcore/files/input.h"
-#include "libcore/ms/station_tables.h"
+#include "libcore/formats/beam_files/beam_files.h"
+#include "libcore/formats/ms/station_tables.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {

@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "libcore/base/error.h"
-#include "libcore/beam_files/beam_files.h"
 #include "libcore/beams/station_grid.h"
+#include "libcore/formats/beam_files/beam_files.h"
 #include "tests/libcore/beams/station_field.h"
 
 namespace {

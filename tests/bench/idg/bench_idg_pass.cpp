@@ -27,7 +27,6 @@
 #include "libcore/system/parallel.h"
 #include "libcore/system/ranks.h"
 #include "tests/bench/idg/nvml_energy.h"
-#include "tools/imaging/image_sums.h"
 #include "tools/imaging/rank_share.h"
 
 using namespace apsyn;

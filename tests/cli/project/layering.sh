@@ -21,10 +21,10 @@ violations() {
       foreign = "^(casacore/|fitsio|longnam|CLI/|erfa|nlohmann/)"
       drawing = "^(cairo|pango/|glib|fontconfig/|ft2build|freetype|png\\.h|zlib\\.h)"
       core = "^libcore/(base|system|files|header|array|sky|beams|solutions|voltage|visibility|image|powers)/"
-      io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|rfi|uvh5|beam_files|h5parm|solution_files|aterms|imaging)/"
+      io = "^libcore/(formats|streams|measures|rfi|aterms|imaging)/"
       if ($1 ~ "^libcore/" && $1 !~ core && $1 !~ io && $1 !~ "^libcore/(cli|plot)/") print $1 ": in no room of libcore that is known here"
       if ($1 !~ "^libcore/rfi/") forbid(".", "^aoflagger", "libcore/rfi alone runs AOFlagger")
-      if ($1 !~ "^(libcore/(h5parm|rfi|uvh5|beam_files)|tests)/") forbid(".", "^(hdf5|H5)", "libcore/h5parm, rfi, uvh5 and beam_files alone read HDF5")
+      if ($1 !~ "^(libcore/(formats/(h5parm|uvh5|beam_files)|rfi)|tests)/") forbid(".", "^(hdf5|H5)", "libcore/formats/h5parm, rfi, uvh5 and beam_files alone read HDF5")
       forbid(core, foreign, "the core knows no file format and no command line")
       if ($1 !~ "^(libcore/plot|tests)/") forbid(".", drawing, "libcore/plot alone draws")
       forbid("^libcore/plot/.*\\.h$", "^(pango/|glib|fontconfig/|zlib\\.h)", "what draws stays in .cpp files")
@@ -50,7 +50,7 @@ violations() {
       forbid("^kernels/", "^(libcore/(cli|plot)|tools|tests)/", "kernels depend on the core only")
       forbid("^tools/", "^tests/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
-      forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|rfi|uvh5|beam_files|h5parm|solution_files|aterms|imaging)|tools)/", "references share no code with what they test")
+      forbid("^tests/reference/", "^(kernels|libcore/(cli|formats|streams|measures|rfi|aterms|imaging)|tools)/", "references share no code with what they test")
       # What is compiled with the toolkit only lies in folders cuda/ and the benchmarks of GPUs.
       cuda = "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx|kernels/common/cuda/[^/]*$)"
       if ($1 !~ "/cuda/" && $1 !~ "^tests/bench/.*_cuda\\.cpp$") forbid("\\.(h|cpp)$", cuda, "CUDA belongs into folders cuda/")
@@ -80,24 +80,24 @@ keeps() {
   [ -z "$(violations tree)" ] || fail "wrongly refuses $2 in $1"
 }
 breaks libcore/base/a.h '<fitsio.h>'
-breaks libcore/voltage/a.h '"libcore/fits/b.h"'
-breaks libcore/solutions/a.cpp '"libcore/h5parm/b.h"'
+breaks libcore/voltage/a.h '"libcore/formats/fits/b.h"'
+breaks libcore/solutions/a.cpp '"libcore/formats/h5parm/b.h"'
 breaks libcore/solutions/a.cpp '"libcore/visibility/b.h"'
-breaks libcore/solution_files/a.cpp '<hdf5.h>'
-keeps libcore/h5parm/a.cpp '<hdf5.h>'
+breaks libcore/formats/solution_files/a.cpp '<hdf5.h>'
+keeps libcore/formats/h5parm/a.cpp '<hdf5.h>'
 breaks libcore/beams/a.cpp '<hdf5.h>'
 breaks libcore/beams/a.cpp '"libcore/visibility/b.h"'
-keeps libcore/beam_files/a.cpp '<hdf5.h>'
-keeps libcore/uvh5/a.cpp '<hdf5.h>'
+keeps libcore/formats/beam_files/a.cpp '<hdf5.h>'
+keeps libcore/formats/uvh5/a.cpp '<hdf5.h>'
 breaks tools/flag/a.cpp '<aoflagger.h>'
 keeps libcore/rfi/a.cpp '<aoflagger.h>'
-keeps libcore/solution_files/a.cpp '"libcore/h5parm/h5parm.h"'
+keeps libcore/formats/solution_files/a.cpp '"libcore/formats/h5parm/h5parm.h"'
 breaks libcore/sky/a.cpp '"kernels/idg/idg.h"'
-breaks libcore/fits/a.cpp '"libcore/cli/tool.h"'
-breaks libcore/capture/a.cpp '<CLI/CLI.hpp>'
-breaks libcore/cli/a.cpp '"libcore/fits/image.h"'
+breaks libcore/formats/fits/a.cpp '"libcore/cli/tool.h"'
+breaks libcore/formats/capture/a.cpp '<CLI/CLI.hpp>'
+breaks libcore/cli/a.cpp '"libcore/formats/fits/image.h"'
 breaks libcore/base/a.cpp '<nlohmann/json.hpp>'
-breaks libcore/fits/a.cpp '<cairo.h>'
+breaks libcore/formats/fits/a.cpp '<cairo.h>'
 breaks libcore/base/a.cpp '<pango/pangocairo.h>'
 breaks libcore/plot/a.h '<pango/pangocairo.h>'
 breaks tools/quicklook/a.cpp '<cairo-svg.h>'
@@ -109,20 +109,20 @@ breaks libcore/array/a.cpp '"libcore/header/b.h"'
 breaks libcore/image/a.cpp '"libcore/sky/b.h"'
 keeps libcore/plot/text.cpp '<pango/pangocairo.h>'
 keeps libcore/voltage/a.cpp '"libcore/array/b.h"'
-breaks libcore/plot/a.cpp '"libcore/fits/image.h"'
-breaks libcore/fits/a.cpp '"libcore/plot/canvas.h"'
+breaks libcore/plot/a.cpp '"libcore/formats/fits/image.h"'
+breaks libcore/formats/fits/a.cpp '"libcore/plot/canvas.h"'
 breaks kernels/idg/a.cpp '<casacore/ms/MeasurementSets.h>'
-breaks kernels/idg/a.cpp '"libcore/fits/image.h"'
+breaks kernels/idg/a.cpp '"libcore/formats/fits/image.h"'
 breaks kernels/idg/a.cpp '"kernels/clean/clean.h"'
 breaks kernels/idg/cpu/grid/gridder.cpp '<cuda_runtime.h>'
 breaks kernels/idg/cpu/grid/gridder.cpp '"kernels/common/cuda/check.h"'
 breaks kernels/idg/idg.h '"kernels/common/cuda/check.h"'
-breaks tools/a.cpp '<fitsio.h>'
-breaks tools/a.cpp '"tools/b/options.h"'
+breaks tools/a/main.cpp '<fitsio.h>'
+breaks tools/a/main.cpp '"tools/b/options.h"'
 breaks tools/imaging/a.h '"tools/b/options.h"'
 breaks tests/bench/bench_a.cpp '<cuda_runtime.h>'
 breaks tests/reference/dft.cpp '"kernels/idg/idg.h"'
-keeps libcore/fits/a.cpp '<fitsio.h>'
+keeps libcore/formats/fits/a.cpp '<fitsio.h>'
 keeps libcore/cli/a.h '<CLI/CLI.hpp>'
 keeps kernels/idg/a.cpp '"kernels/idg/idg.h"'
 keeps kernels/idg/a.cpp '"kernels/common/math/fft.h"'
@@ -131,9 +131,9 @@ keeps kernels/idg/a.cu '"kernels/common/cuda/check.h"'
 keeps tests/bench/a/a_cuda.cpp '"kernels/common/cuda/fft.h"'
 keeps tests/kernels/idg/cuda/a.cpp '"kernels/common/cuda/transfer.h"'
 keeps kernels/common/cuda/check.h '<cuda_runtime.h>'
-keeps tools/a.cpp '"tools/a/options.h"'
+keeps tools/a/main.cpp '"tools/a/options.h"'
 keeps tools/a/options.cpp '"tools/a/options.h"'
-keeps tools/a.cpp '"libcore/fits/image.h"'
+keeps tools/a/main.cpp '"libcore/formats/fits/image.h"'
 keeps tools/a/a.h '"tools/imaging/imager.h"'
 
 [ "$(includes "$APSYN_SOURCE" | wc -l)" -gt 20 ] || fail "finds hardly any include in $APSYN_SOURCE"

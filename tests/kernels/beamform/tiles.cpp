@@ -12,7 +12,7 @@
 #include "libcore/array/array_layout.h"
 #include "libcore/array/beam_table.h"
 #include "libcore/base/error.h"
-#include "libcore/filterbank/file.h"
+#include "libcore/formats/filterbank/file.h"
 #include "tests/reference/beamform.h"
 
 using namespace apsyn;

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "tests/reference/quantised_normal.h"
+#include "tests/reference/recordings/quantised_normal.h"
 
 using namespace apsyn;
 

@@ -10,7 +10,7 @@
 #include "kernels/epic/fft/fft_cuda.h"
 #include "libcore/base/error.h"
 #include "tests/reference/test_device.h"
-#include "tests/support/epic_comparison.h"
+#include "tests/support/epic/comparison.h"
 
 using namespace apsyn;
 using namespace apsyn::test;

@@ -5,7 +5,7 @@
 
 #include "kernels/epic/corr/pair_imager.h"
 #include "libcore/array/array_layout.h"
-#include "tests/support/epic_comparison.h"
+#include "tests/support/epic/comparison.h"
 
 using namespace apsyn;
 using namespace apsyn::test;
@@ -29,7 +29,7 @@ const Method kExact[] = {
 
 }  // namespace
 
-#include "tests/support/epic_exact_cases.h"
+#include "tests/support/epic/exact_cases.h"
 
 /// The reference adds up antennas; its definition is a sum over pairs.
 BOOST_AUTO_TEST_CASE(truth_is_a_sum_over_pairs) {

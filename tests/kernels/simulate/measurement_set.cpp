@@ -11,8 +11,8 @@
 
 #include "kernels/simulate/visibilities.h"
 #include "libcore/base/constants.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/measures/coordinates.h"
-#include "libcore/ms/measurement_set.h"
 #include "tests/reference/measurement_equation.h"
 
 using namespace apsyn;

@@ -10,7 +10,7 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/plot/colour_map.h"
-#include "libcore/plot/visibility_figure.h"
+#include "libcore/plot/figures/visibility_figure.h"
 #include "tests/support/picture.h"
 
 using namespace apsyn;

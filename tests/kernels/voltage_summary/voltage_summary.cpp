@@ -11,7 +11,7 @@
 
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
-#include "libcore/plot/voltage_figure.h"
+#include "libcore/plot/figures/voltage_figure.h"
 
 using namespace apsyn;
 

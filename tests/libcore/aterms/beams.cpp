@@ -6,8 +6,8 @@
 
 #include "libcore/aterms/aterms.h"
 #include "libcore/base/error.h"
-#include "libcore/fits/ionosphere.h"
-#include "libcore/fits/metafits.h"
+#include "libcore/formats/fits/ionosphere.h"
+#include "libcore/formats/fits/metafits.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/sky/ionosphere_screen.h"
 #include "libcore/sky/projection.h"

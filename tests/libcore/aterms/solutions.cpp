@@ -8,7 +8,7 @@
 
 #include "libcore/aterms/aterms.h"
 #include "libcore/base/error.h"
-#include "libcore/h5parm/h5parm.h"
+#include "libcore/formats/h5parm/h5parm.h"
 #include "libcore/sky/projection.h"
 #include "tests/libcore/aterms/aterm_files.h"
 #include "tests/support/some_solutions.h"

@@ -6,8 +6,8 @@
 
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
-#include "libcore/beam_files/beam_files.h"
 #include "libcore/beams/pattern.h"
+#include "libcore/formats/beam_files/beam_files.h"
 #include "tests/libcore/beams/truth.h"
 #include "tests/reference/beams.h"
 

@@ -9,7 +9,7 @@
 #include "libcore/array/array_layout.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
-#include "libcore/beam_files/beam_files.h"
+#include "libcore/formats/beam_files/beam_files.h"
 #include "tests/libcore/beams/truth.h"
 
 using namespace apsyn;

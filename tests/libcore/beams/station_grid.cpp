@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "libcore/beam_files/beam_files.h"
 #include "libcore/beams/lanes.h"
+#include "libcore/formats/beam_files/beam_files.h"
 #include "tests/libcore/beams/station_field.h"
 #include "tests/libcore/beams/truth.h"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/prediction_target.h"
 #include "libcore/imaging/source.h"
-#include "libcore/ms/measurement_set.h"
 #include "libcore/sky/projection.h"
 #include "tests/reference/scratch.h"
 

@@ -6,15 +6,15 @@
 #include <cmath>
 
 #include "libcore/base/constants.h"
-#include "libcore/plot/beam_powers_figure.h"
-#include "libcore/plot/dynamic_spectrum_figure.h"
-#include "libcore/plot/fold_figure.h"
-#include "libcore/plot/image_captions.h"
-#include "libcore/plot/image_figure.h"
-#include "libcore/plot/sky_furniture.h"
-#include "libcore/plot/transient_figure.h"
-#include "libcore/plot/visibility_panels.h"
-#include "libcore/plot/voltage_figure.h"
+#include "libcore/plot/figures/beam_powers_figure.h"
+#include "libcore/plot/figures/dynamic_spectrum_figure.h"
+#include "libcore/plot/figures/fold_figure.h"
+#include "libcore/plot/figures/image_captions.h"
+#include "libcore/plot/figures/image_figure.h"
+#include "libcore/plot/figures/sky_furniture.h"
+#include "libcore/plot/figures/transient_figure.h"
+#include "libcore/plot/figures/visibility_panels.h"
+#include "libcore/plot/figures/voltage_figure.h"
 #include "tests/support/picture.h"
 
 using namespace apsyn;

@@ -5,9 +5,9 @@
 
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
-#include "libcore/plot/image_captions.h"
-#include "libcore/plot/image_figure.h"
-#include "libcore/plot/sky_view.h"
+#include "libcore/plot/figures/image_captions.h"
+#include "libcore/plot/figures/image_figure.h"
+#include "libcore/plot/figures/sky_view.h"
 #include "tests/support/picture.h"
 
 using namespace apsyn;

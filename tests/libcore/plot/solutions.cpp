@@ -5,7 +5,7 @@
 #include <string>
 
 #include "libcore/base/error.h"
-#include "libcore/plot/solution_figure.h"
+#include "libcore/plot/figures/solution_figure.h"
 #include "tests/support/some_solutions.h"
 
 using namespace apsyn;

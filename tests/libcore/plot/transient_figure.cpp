@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "libcore/plot/transient_figure.h"
+#include "libcore/plot/figures/transient_figure.h"
 #include "tests/support/picture.h"
 
 using namespace apsyn;

@@ -10,7 +10,7 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
-#include "libcore/fits/ionosphere.h"
+#include "libcore/formats/fits/ionosphere.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "libcore/base/error.h"
+#include "tests/reference/recordings/voltage_encoder.h"
 #include "tests/reference/scratch.h"
-#include "tests/reference/voltage_encoder.h"
 
 using namespace apsyn;
 using reference::Scratch;

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "libcore/base/error.h"
+#include "tests/reference/recordings/voltage_encoder.h"
 #include "tests/reference/scratch.h"
-#include "tests/reference/voltage_encoder.h"
 
 using namespace apsyn;
 using reference::Scratch;

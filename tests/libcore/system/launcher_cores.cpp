@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A process that Open MPI bound by default gets its launcher's cores back; what was asked for stays.
-#include "libcore/system/launcher_cores.h"
+#include "libcore/system/ranks.h"
 
 #include <sched.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/solution_files/solution_files.h"
+#include "libcore/formats/solution_files/solution_files.h"
 #include "libcore/solutions/evaluator.h"
 #include "tests/tools/calibrate/distorted_set.h"
 

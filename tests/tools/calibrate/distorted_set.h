@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "libcore/base/constants.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/measures/coordinates.h"
-#include "libcore/ms/measurement_set.h"
 #include "tests/reference/scratch.h"
 
 namespace apsyn::test {

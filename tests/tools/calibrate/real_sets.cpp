@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "tests/tools/calibrate/distorted_set.h"
 
 using namespace apsyn;

@@ -15,8 +15,8 @@
 #include <numbers>
 #include <random>
 
+#include "tests/reference/recordings/voltage_encoder.h"
 #include "tests/reference/scratch.h"
-#include "tests/reference/voltage_encoder.h"
 
 using Complex = std::complex<double>;
 

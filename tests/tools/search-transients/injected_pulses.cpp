@@ -13,7 +13,7 @@
 
 #include "libcore/base/constants.h"
 #include "libcore/base/csv.h"
-#include "libcore/filterbank/file.h"
+#include "libcore/formats/filterbank/file.h"
 #include "tests/reference/dispersion.h"
 #include "tests/reference/scratch.h"
 

@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "libcore/cli/tool.h"
-#include "tests/libcore/ms/ms_observation.h"
+#include "tests/libcore/formats/ms/ms_observation.h"
 #include "tools/transform/joined_sets.h"
 #include "tools/transform/row_sink.h"
 #include "tools/transform/set_pass.h"

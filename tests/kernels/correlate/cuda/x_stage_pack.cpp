@@ -6,7 +6,7 @@
 #include <random>
 
 #include "libcore/base/error.h"
-#include "tests/reference/voltage_encoder.h"
+#include "tests/reference/recordings/voltage_encoder.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;

@@ -6,7 +6,7 @@
 #include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/corr/corr_cuda.h"
 #include "libcore/array/array_layout.h"
-#include "tests/support/epic_comparison.h"
+#include "tests/support/epic/comparison.h"
 #include "tests/support/resident_spectra.cuh"
 
 using namespace apsyn;
@@ -39,8 +39,8 @@ const DeviceMethod kDevice[] = {
 
 }  // namespace
 
-#include "tests/support/epic_exact_cases.h"
-#include "tests/support/epic_resident_cases.h"
+#include "tests/support/epic/exact_cases.h"
+#include "tests/support/epic/resident_cases.h"
 
 // Forms in halves of arrays that fill two or four blocks of antennas, or part of the last.
 BOOST_AUTO_TEST_CASE(forms_in_halves_err_by_their_rounding) {

@@ -8,7 +8,7 @@
 #include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/epic_cuda.h"
 #include "libcore/array/array_layout.h"
-#include "tests/support/epic_comparison.h"
+#include "tests/support/epic/comparison.h"
 #include "tests/support/resident_spectra.cuh"
 
 using namespace apsyn;
@@ -41,8 +41,8 @@ const DeviceMethod kDevice[] = {
 
 }  // namespace
 
-#include "tests/support/epic_exact_cases.h"
-#include "tests/support/epic_resident_cases.h"
+#include "tests/support/epic/exact_cases.h"
+#include "tests/support/epic/resident_cases.h"
 
 BOOST_AUTO_TEST_CASE(rounded_weights_err_by_their_rounding) {
   for (const std::size_t n_ant : {70, 260})

@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "tests/support/epic_fft_case.h"
+#include "tests/support/epic/fft_case.h"
 
 using namespace apsyn;
 using namespace apsyn::test;

@@ -11,7 +11,7 @@
 #include "kernels/epic/fft/off_grid.h"
 #include "libcore/array/array_layout.h"
 #include "tests/reference/test_device.h"
-#include "tests/support/epic_fft_case.h"
+#include "tests/support/epic/fft_case.h"
 
 using namespace apsyn;
 using namespace apsyn::test;

@@ -6,7 +6,7 @@
 #include "kernels/epic/epic_cuda.h"
 #include "libcore/base/error.h"
 #include "tests/reference/test_device.h"
-#include "tests/support/epic_recording.h"
+#include "tests/support/epic/recording.h"
 
 using namespace apsyn;
 using namespace apsyn::test;

@@ -11,7 +11,7 @@
 #include "kernels/idg/aterms/aterm_math.h"
 #include "libcore/aterms/aterms.h"
 #include "libcore/base/constants.h"
-#include "libcore/fits/ionosphere.h"
+#include "libcore/formats/fits/ionosphere.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/sky/ionosphere_screen.h"
 #include "tests/libcore/aterms/aterm_files.h"

@@ -9,7 +9,7 @@
 
 #include "libcore/aterms/aterms.h"
 #include "libcore/base/constants.h"
-#include "libcore/ms/measurement_set.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "tests/libcore/aterms/aterm_files.h"
 
 namespace beam_test {

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "libcore/base/error.h"
-#include "libcore/beam_files/beam_files.h"
 #include "libcore/beams/dish.h"
 #include "libcore/files/input.h"
+#include "libcore/formats/beam_files/beam_files.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/sky/projection.h"
 #include "tests/libcore/aterms/beam/beam_sets.h"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// FITS standard 4.0, sections 3.1, 4.4.1 and 7: a data unit has |BITPIX|/8 GCOUNT (PCOUNT + NAXIS1 ...
+// NAXISn) bytes, padded to 2880.
+#include "libcore/formats/fits/walk.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+
+#include "libcore/base/csv.h"
+#include "libcore/base/error.h"
+#include "libcore/files/input.h"
+#include "libcore/formats/fits/scan.h"
+#include "libcore/streams/recognise.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::uint64_t kBlock = 2880, kCard = 80, kMaxHeader = 4096 * kBlock;
+
+struct Unit {
+  std::int64_t bitpix = 8, n_axis = 0, pcount = 0, gcount = 1;
+  std::array<std::int64_t, 16> axes{};
+  bool table = false;
+  bool groups = false;  ///< random groups (section 6): NAXIS1 is 0 and counts as nothing
+};
+
+struct Walk {
+  ByteSource source;
+
+  std::int64_t integer(std::string_view keyword, std::string_view card, std::int64_t least,
+                       std::int64_t most) const {
+    const std::string_view text = trim(card.substr(10, card.find('/', 10) - 10));
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+      throw DataError("{}: header before byte {}: {} = '{}': an integer from {} to {} is needed",
+                      source.name(), source.offset(), keyword, text, least, most);
+    return value;
+  }
+
+  /// The keyword that must stand in the card of this number: CFITSIO looks at some of them in their places
+  /// only and goes on with what it had in its memory where they are missing.
+  static std::string mandatory_keyword(const Unit& unit, std::uint64_t index) {
+    const auto n_axis = static_cast<std::uint64_t>(unit.n_axis);
+    if (index == 1) return "BITPIX";
+    if (index == 2) return "NAXIS";
+    if (index > 2 && index < 3 + n_axis) return fmt::format("NAXIS{}", index - 2);
+    constexpr std::array kTable{"PCOUNT", "GCOUNT", "TFIELDS"};
+    if (unit.table && index >= 3 + n_axis && index < 3 + n_axis + kTable.size())
+      return kTable[index - 3 - n_axis];
+    return "";
+  }
+  void check_mandatory(const Unit& unit, std::uint64_t index, std::string_view card,
+                       std::uint64_t header_byte) const {
+    const std::string keyword = mandatory_keyword(unit, index);
+    if (keyword.empty() || card.substr(0, 10) == fmt::format("{:<8}= ", keyword)) return;
+    throw DataError("{}: byte {}: card '{}' where {} must stand: not a standard FITS file", source.name(),
+                    header_byte + index * kCard, trim(card.substr(0, 8)), keyword);
+  }
+
+  void take_card(Unit& unit, std::string_view card) const {
+    const std::string_view keyword = trim(card.substr(0, 8));
+    constexpr std::int64_t kHuge = std::int64_t{1} << 48;
+    if (keyword == "BITPIX") unit.bitpix = integer(keyword, card, -64, 64);
+    if (keyword == "NAXIS") unit.n_axis = integer(keyword, card, 0, 16);
+    if (keyword == "PCOUNT") unit.pcount = integer(keyword, card, 0, kHuge);
+    if (keyword == "GCOUNT") unit.gcount = integer(keyword, card, 1, kHuge);
+    if (keyword == "TFIELDS") integer(keyword, card, 0, 999);  // CFITSIO allocates what is promised
+    if (keyword == "GROUPS") unit.groups = trim(card.substr(10, card.find('/', 10) - 10)) == "T";
+    if (keyword == "ZIMAGE" || keyword == "ZTABLE")
+      throw DataError("{}: {}: compressed HDUs are not read: unpack the file with funpack", source.name(),
+                      keyword);
+    if (keyword.size() > 5 && keyword.starts_with("NAXIS")) {
+      std::size_t axis = 0;
+      std::from_chars(keyword.data() + 5, keyword.data() + keyword.size(), axis);
+      if (axis >= 1 && axis <= unit.axes.size()) unit.axes[axis - 1] = integer(keyword, card, 0, kHuge);
+    }
+  }
+
+  Unit read_header(bool primary) {
+    Unit unit;
+    std::array<char, kBlock> block;
+    for (std::uint64_t read = 0;; read += kBlock) {
+      if (read >= kMaxHeader)
+        throw DataError("{}: byte {}: no END card in {} bytes: not a FITS header", source.name(),
+                        source.offset(), kMaxHeader);
+      const std::size_t n = source.read(block.data(), kBlock);
+      if (n < kBlock)
+        throw DataError("{}: byte {}: the file ends inside a header: it is truncated or no FITS file",
+                        source.name(), source.offset());
+      const std::string_view first(block.data(), kCard);
+      if (read == 0 && !first.starts_with(primary ? kFitsMagic : "XTENSION="))
+        throw DataError("{}: byte {}: '{}' does not start an HDU: not a FITS file{}", source.name(),
+                        source.offset() - kBlock, trim(first.substr(0, 8)),
+                        primary ? foreign_hint({block.data(), n}, "fits") : "");
+      if (read == 0) unit.table = !primary && first.find("TABLE") != first.npos;
+      for (std::uint64_t at = 0; at < kBlock; at += kCard) {
+        const std::string_view card(block.data() + at, kCard);
+        check_mandatory(unit, (read + at) / kCard, card, source.offset() - kBlock - read);
+        if (is_end_card(card)) return unit;
+        if (resembles_end_card(card))
+          throw DataError(
+              "{}: byte {}: card '{}': END stands at a card's beginning and alone: not a FITS file",
+              source.name(), source.offset() - kBlock + at, trim(card));
+        if (card.substr(8, 2) == "= ") take_card(unit, card);
+      }
+    }
+  }
+
+  void skip_data(const Unit& unit) {
+    std::uint64_t elements = unit.n_axis > 0 ? 1 : 0;
+    bool overflow = false;
+    const bool groups = unit.groups && unit.axes[0] == 0;
+    for (std::int64_t axis = groups ? 1 : 0; axis < unit.n_axis; ++axis)
+      overflow |= __builtin_mul_overflow(
+          elements, static_cast<std::uint64_t>(unit.axes[static_cast<std::size_t>(axis)]), &elements);
+    overflow |= __builtin_add_overflow(elements, static_cast<std::uint64_t>(unit.pcount), &elements);
+    overflow |= __builtin_mul_overflow(elements, static_cast<std::uint64_t>(unit.gcount), &elements);
+    overflow |= __builtin_mul_overflow(
+        elements, static_cast<std::uint64_t>(unit.bitpix < 0 ? -unit.bitpix : unit.bitpix) / 8, &elements);
+    const std::uint64_t left = *source.size() - source.offset();
+    // Some writers leave out the padding of the last HDU.
+    if (overflow || elements > left)
+      throw DataError("{}: byte {}: the header promises more data than the {} bytes left: it is truncated",
+                      source.name(), source.offset(), left);
+    source.skip(std::min(left, (elements + kBlock - 1) / kBlock * kBlock));
+  }
+};
+
+}  // namespace
+
+void check_fits_structure(const std::string& path) {
+  Walk walk{ByteSource(path)};
+  if (!walk.source.size())
+    throw FailureError("{}: is no regular file: copy it to a file first", walk.source.name());
+  bool primary = true;
+  // A tail shorter than a block is padding that other tools leave behind.
+  while (primary || *walk.source.size() - walk.source.offset() >= kBlock) {
+    walk.skip_data(walk.read_header(primary));
+    primary = false;
+  }
+}
+
+}  // namespace apsyn

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/formats/uvfits/uvfits.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/files/input.h"
+#include "libcore/formats/uvfits/layout.h"
+
+namespace apsyn {
+namespace {
+
+constexpr double kMjdOfJd0 = -2400000.5;
+
+/// The big-endian number of the file's BITPIX at `bytes`.
+double stored_number(const std::uint8_t* bytes, int bitpix) {
+  std::uint64_t value = 0;
+  for (int i = 0; i < std::abs(bitpix) / 8; ++i) value = value << 8 | bytes[i];
+  switch (bitpix) {
+    case 16:
+      return static_cast<std::int16_t>(value);
+    case 32:
+      return static_cast<std::int32_t>(value);
+    case -32:
+      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)));
+    default:
+      return std::bit_cast<double>(value);
+  }
+}
+
+/// Of a product for the baseline the other way round: the receptors change places.
+Product turned(Product product) {
+  switch (product) {
+    case Product::XY:
+      return Product::YX;
+    case Product::YX:
+      return Product::XY;
+    case Product::RL:
+      return Product::LR;
+    case Product::LR:
+      return Product::RL;
+    default:
+      return product;
+  }
+}
+
+/// What the parameters of a group say.
+struct Group {
+  Vec3 uvw_m{};
+  double time_mjd_s = 0, exposure_s = 0;
+  int ant1 = 0, ant2 = 0, field = 0;
+  std::size_t setup = 0;
+};
+
+}  // namespace
+
+struct UvfitsReader::State {
+  UvfitsOptions options;
+  UvfitsLayout layout;
+  ByteSource source;
+  std::vector<std::uint8_t> bytes;  ///< of one group
+  std::vector<std::size_t> turned_product;
+  std::int64_t next = 0;
+  bool pending = false;  ///< the group in `bytes` is not used yet
+  UvfitsCounts counts;
+
+  State(const std::string& path, const UvfitsOptions& wanted)
+      : options(wanted), layout(read_uvfits_layout(path)), source(path) {
+    source.skip(layout.data_offset);
+    bytes.resize((layout.n_parameters + layout.n_values) * value_bytes());
+    if (!layout.integration.there() && !(options.integration_s > 0))
+      throw UsageError("--tsamp: missing: {} has no parameter INTTIM: give the integration time", path);
+    const auto& products = layout.description.products;
+    for (Product product : products) {
+      const auto at = std::find(products.begin(), products.end(), turned(product));
+      turned_product.push_back(static_cast<std::size_t>(at - products.begin()));
+    }
+  }
+  std::size_t value_bytes() const { return static_cast<std::size_t>(std::abs(layout.bitpix)) / 8; }
+  std::size_t n_if() const { return layout.if_.length; }
+
+  double parameter(const UvfitsParameter& wanted, double base = 0) const {
+    // Offsets first: dates keep their precision.
+    double sum = base;
+    for (const auto& part : wanted.parts) sum += part.zero;
+    for (const auto& part : wanted.parts)
+      sum += part.scale * stored_number(bytes.data() + part.index * value_bytes(), layout.bitpix);
+    return sum;
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw DataError("{}: group {} at byte {}: {}", layout.name, next - 1, source.offset() - bytes.size(),
+                    what);
+  }
+  int whole(const UvfitsParameter& wanted, const char* name) const {
+    const double value = parameter(wanted);
+    if (!(value >= 0 && value < 1e9)) fail(fmt::format("{} = {}: a number from 0 is needed", name, value));
+    return static_cast<int>(value);
+  }
+
+  bool take_group() {
+    if (pending) return true;
+    if (next == layout.n_groups) return false;
+    ++next;
+    const std::uint64_t at = source.offset();
+    if (const std::size_t n = source.read(bytes.data(), bytes.size()); n < bytes.size())
+      throw DataError("{}: group {} at byte {}: the file ends after {} of its {} bytes", layout.name,
+                      next - 1, at, n, bytes.size());
+    pending = true;
+    return true;
+  }
+
+  void find_antennas(Group& group) const {
+    int first = 0, second = 0, subarray = 1;
+    if (layout.antenna1.there() && layout.antenna2.there()) {
+      first = whole(layout.antenna1, "ANTENNA1");
+      second = whole(layout.antenna2, "ANTENNA2");
+      if (layout.subarray.there()) subarray = std::max(1, whole(layout.subarray, "SUBARRAY"));
+    } else {
+      const double code = parameter(layout.baseline);
+      if (!(code >= 0 && code < 1e9)) fail(fmt::format("BASELINE = {}: a number from 0 is needed", code));
+      // 256 i + j, or 2048 i + j + 65536 for arrays of more than 255; hundredths count subarrays from 0.
+      const int number = static_cast<int>(code + 0.001);
+      subarray = 1 + static_cast<int>(std::lround((code - number) * 100));
+      const int base = number > 65536 ? 2048 : 256, rest = number > 65536 ? number - 65536 : number;
+      first = rest / base;
+      second = rest % base;
+    }
+    const auto find = [&](int number) {
+      const auto antenna = layout.antenna_of.find({subarray, number});
+      if (antenna == layout.antenna_of.end())
+        fail(fmt::format("antenna {} of subarray {} is not in AIPS AN", number, subarray));
+      return antenna->second;
+    };
+    group.ant1 = find(first);
+    group.ant2 = find(second);
+  }
+
+  Group parse() const {
+    Group group;
+    // Coordinates and phases go together in both formats, so both are taken as they are.
+    group.uvw_m = {parameter(layout.u) * kSpeedOfLight_m_s, parameter(layout.v) * kSpeedOfLight_m_s,
+                   parameter(layout.w) * kSpeedOfLight_m_s};
+    group.time_mjd_s = parameter(layout.date, kMjdOfJd0) * 86400 + layout.utc_offset_s;
+    if (!(std::abs(group.time_mjd_s) < 1e11)) fail(fmt::format("DATE is MJD {}", group.time_mjd_s / 86400));
+    group.exposure_s = layout.integration.there() ? parameter(layout.integration) : options.integration_s;
+    if (options.integration_s > 0) group.exposure_s = options.integration_s;
+    if (!(group.exposure_s >= 0 && group.exposure_s < 1e9))
+      fail(fmt::format("INTTIM = {} s", group.exposure_s));
+    find_antennas(group);
+    if (!layout.field_of.empty()) {
+      const int number = whole(layout.source, "SOURCE");
+      const auto field = layout.field_of.find(number);
+      if (field == layout.field_of.end()) fail(fmt::format("source {} is not in AIPS SU", number));
+      group.field = field->second;
+    }
+    if (layout.setup.there() && layout.setup_of.size() > 1) {
+      const int number = whole(layout.setup, "FREQSEL");
+      const auto setup = layout.setup_of.find(number);
+      if (setup == layout.setup_of.end()) fail(fmt::format("frequency setup {} is not in AIPS FQ", number));
+      group.setup = setup->second;
+    }
+    return group;
+  }
+
+  void copy_cells(UvfitsRows& rows, std::size_t row, bool turn) {
+    const std::uint8_t* values = bytes.data() + layout.n_parameters * value_bytes();
+    if (turn)
+      for (const std::size_t product : layout.product_of)
+        if (turned_product[product] >= layout.description.products.size())
+          fail(fmt::format("antennas in falling order, and {} without its counterpart",
+                           product_name(layout.description.products[product])));
+    const auto number = [&](std::size_t at) {
+      return layout.zero + layout.scale * stored_number(values + at * value_bytes(), layout.bitpix);
+    };
+    for (std::size_t i = 0; i < n_if(); ++i)
+      for (std::size_t chan = 0; chan < layout.freq.length; ++chan)
+        for (std::size_t s = 0; s < layout.product_of.size(); ++s) {
+          const std::size_t at = i * layout.if_.stride + chan * layout.freq.stride + s * layout.stokes.stride;
+          const std::complex<double> value(number(at), number(at + layout.complex.stride));
+          double weight = layout.complex.length == 3 ? number(at + 2 * layout.complex.stride) : 1;
+          if (options.absolute_weights) weight = std::abs(weight);
+          const bool finite =
+              std::isfinite(value.real()) && std::isfinite(value.imag()) && std::isfinite(weight);
+          ++(!finite ? counts.not_finite : weight > 0 ? counts.used : counts.not_positive);
+          const std::size_t product = turn ? turned_product[layout.product_of[s]] : layout.product_of[s];
+          rows.data[i](row, chan, product) =
+              finite ? std::complex<float>(turn ? std::conj(value) : value) : std::complex<float>();
+          rows.weight[i](row, chan, product) = finite && weight > 0 ? static_cast<float>(weight) : 0.0f;
+        }
+  }
+
+  void add(UvfitsRows& rows, const Group& group) {
+    const std::size_t row = rows.baselines.size();
+    const bool turn = group.ant1 > group.ant2;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      rows.uvw_m(row, axis) = turn ? -group.uvw_m[axis] : group.uvw_m[axis];
+    rows.time_mjd_s.push_back(group.time_mjd_s);
+    rows.exposure_s.push_back(group.exposure_s);
+    rows.baselines.push_back({std::min(group.ant1, group.ant2), std::max(group.ant1, group.ant2)});
+    rows.field.push_back(group.field);
+    copy_cells(rows, row, turn);
+  }
+};
+
+UvfitsReader::UvfitsReader(const std::string& path, const UvfitsOptions& options)
+    : state_(std::make_unique<State>(path, options)) {}
+UvfitsReader::~UvfitsReader() = default;
+
+const MsDescription& UvfitsReader::description() const {
+  return state_->layout.description;
+}
+std::int64_t UvfitsReader::n_groups() const {
+  return state_->layout.n_groups;
+}
+const std::vector<std::string>& UvfitsReader::ignored_tables() const {
+  return state_->layout.ignored_tables;
+}
+const UvfitsCounts& UvfitsReader::counts() const {
+  return state_->counts;
+}
+std::uint64_t UvfitsReader::memory_bytes(std::size_t max_rows) const {
+  const std::size_t cells = state_->n_if() * state_->layout.freq.length * state_->layout.product_of.size();
+  return state_->bytes.size() + max_rows * (cells * 12 + 100);
+}
+
+bool UvfitsReader::read(UvfitsRows& rows, std::size_t max_rows) {
+  State& s = *state_;
+  if (!s.take_group()) return false;
+  const auto n_rows = static_cast<std::size_t>(
+      std::min<std::int64_t>(static_cast<std::int64_t>(max_rows), s.layout.n_groups - s.next + 1));
+  rows.uvw_m.resize({n_rows, 3});
+  for (auto* values : {&rows.time_mjd_s, &rows.exposure_s}) values->clear();
+  rows.baselines.clear();
+  rows.field.clear();
+  rows.data.resize(s.n_if());
+  rows.weight.resize(s.n_if());
+  const std::array shape{n_rows, s.layout.freq.length, s.layout.product_of.size()};
+  for (std::size_t i = 0; i < s.n_if(); ++i) {
+    rows.data[i].resize(shape);
+    rows.weight[i].resize(shape);
+  }
+  while (rows.baselines.size() < n_rows && s.take_group()) {
+    const Group group = s.parse();
+    if (rows.baselines.empty()) rows.setup = group.setup;
+    if (group.setup != rows.setup) break;
+    s.add(rows, group);
+    s.pending = false;
+  }
+  return true;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// UVFITS: visibilities as random groups of a FITS file (AIPS Memo 117), read in bounded memory.
+//
+// Every group is one baseline at one time: parameters (UU, VV, WW in seconds, BASELINE or ANTENNA1 and
+// ANTENNA2, DATE in one or several parts that add up, SOURCE, FREQSEL, INTTIM) and an array over COMPLEX
+// (real, imaginary, weight), STOKES, FREQ and IF in any order. Tables: AIPS AN, one for each subarray; AIPS
+// FQ; AIPS SU where there are several sources. CFITSIO reads the header and the tables, after the sizes of
+// all HDUs have been checked.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libcore/formats/ms/measurement_set.h"
+
+namespace apsyn {
+
+struct UvfitsOptions {
+  bool absolute_weights = false;  ///< a weight's sign does not flag
+  double integration_s = 0;       ///< where there is no INTTIM; 0: not told
+};
+
+/// Visibilities by what became of them.
+struct UvfitsCounts {
+  std::int64_t used = 0;
+  std::int64_t not_positive = 0;  ///< weight <= 0: flagged
+  std::int64_t not_finite = 0;    ///< value or weight: flagged
+};
+
+/// Rows of one frequency setup, in the order of the file. Signs and products are those of
+/// apsyn-conventions(7).
+struct UvfitsRows {
+  std::size_t setup = 0;    ///< frequency setup (FREQSEL)
+  Buffer<double, 2> uvw_m;  ///< [row][3]
+  std::vector<double> time_mjd_s, exposure_s;
+  std::vector<Baseline> baselines;
+  std::vector<int> field;
+  std::vector<Buffer<std::complex<float>, 3>> data;  ///< [IF] of [row][chan][product]
+  std::vector<Buffer<float, 3>> weight;              ///< the same
+};
+
+class UvfitsReader {
+ public:
+  /// FailureError when it cannot be opened or is no regular file; DataError, with the byte where there is
+  /// one, when it is malformed, truncated or of a dialect that is not supported; UsageError when there is no
+  /// INTTIM and integration_s is not told.
+  UvfitsReader(const std::string& path, const UvfitsOptions& options);
+  ~UvfitsReader();
+  /// Antennas, sources, windows (setup by setup, IF by IF) and products, in the order RR RL LR LL or XX XY YX
+  /// YY; history is that of the caller.
+  const MsDescription& description() const;
+  std::int64_t n_groups() const;
+  /// Tables that are there and mean something but are not applied: flags, calibration.
+  const std::vector<std::string>& ignored_tables() const;
+  std::uint64_t memory_bytes(std::size_t max_rows) const;
+  /// False at the end.
+  bool read(UvfitsRows& rows, std::size_t max_rows);
+  const UvfitsCounts& counts() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace apsyn

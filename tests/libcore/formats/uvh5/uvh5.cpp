@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// UVH5 files written and read: signs and orders as the memo has them, damaged files, and the compression of
+// h5py.
+#include "libcore/formats/uvh5/uvh5.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "libcore/base/error.h"
+#include "libcore/formats/uvh5/datasets.h"
+#include "libcore/formats/uvh5/lzf.h"
+#include "tests/libcore/formats/ms/ms_observation.h"
+
+using namespace apsyn;
+using namespace apsyn::test;
+
+BOOST_AUTO_TEST_SUITE(uvh5)
+
+namespace {
+
+Observation observation() {
+  Observation made(ms_description(), 4);
+  std::size_t i = 0;
+  for (float& weight : made.weight)
+    if (++i % 3 == 0) weight = 0;
+  return made;
+}
+
+void write(const Observation& made, const std::string& path, bool conjugated = false) {
+  const std::size_t nb = made.baselines.size();
+  Uvh5Writer writer(path, made.set, false, static_cast<std::int64_t>(made.n_time * nb), conjugated);
+  for (std::size_t t = 0; t < made.n_time; ++t) {
+    const auto first = static_cast<std::int64_t>(t * nb);
+    MsWriteRows rows;
+    rows.baselines = &made.baselines;
+    rows.uvw_m = made.uvw_m.view()[t];
+    rows.row_time_mjd_s.assign(nb, made.time_s(t));
+    rows.row_interval_s.assign(nb, 2.0);
+    writer.write_cells(first, made.data.view()[t], made.weight.view()[t]);
+    writer.write_rows(first, rows);
+  }
+  BOOST_TEST(!std::filesystem::exists(path));
+  writer.commit();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(data_are_conjugate_and_baselines_opposite_in_the_file) {
+  ScratchFolder folder;
+  const Observation made = observation();
+  for (const bool conjugated : {false, true}) {
+    const std::string path = folder / (conjugated ? "as-stored.uvh5" : "turned.uvh5");
+    write(made, path, conjugated);
+    const apsyn::uvh5::Reader file(path);
+    const std::size_t n_rows = made.n_time * made.baselines.size();
+    std::vector<std::complex<float>> data(n_rows * 16);
+    std::vector<double> uvw(3 * n_rows);
+    file.rows("/Data/visdata", 0, n_rows, apsyn::uvh5::complex_type(), data.data());
+    file.rows("/Header/uvw_array", 0, n_rows, H5T_NATIVE_DOUBLE, uvw.data());
+    for (std::size_t i = 0; i < data.size(); ++i)
+      BOOST_TEST(data[i] == (conjugated ? made.data.data()[i] : std::conj(made.data.data()[i])));
+    for (std::size_t i = 0; i < uvw.size(); ++i)
+      BOOST_TEST(uvw[i] == (conjugated ? 1 : -1) * made.uvw_m.data()[i]);
+    const std::vector<int> expected{-5, -7, -8, -6};
+    BOOST_TEST(file.all<int>("/Header/polarization_array") == expected, boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_written_is_read) {
+  ScratchFolder folder;
+  const Observation made = observation();
+  write(made, folder / "file.uvh5");
+  BOOST_TEST(is_hdf5_file(folder / "file.uvh5"));
+  Uvh5Reader reader(folder / "file.uvh5");
+  const MsDescription& set = reader.description();
+  BOOST_TEST(set.source == made.set.source);
+  BOOST_TEST(std::abs(set.phase_centre.ra_rad - made.set.phase_centre.ra_rad) <= 1e-15);
+  BOOST_TEST(set.channel_hz == made.set.channel_hz, boost::test_tools::per_element());
+  BOOST_TEST((set.products == made.set.products));
+  BOOST_TEST_REQUIRE(set.layout.antennas.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Vec3 apart = set.layout.antennas[i].enu_m - made.set.layout.antennas[i].enu_m;
+    BOOST_TEST(std::sqrt(dot(apart, apart)) <= 1e-8);
+  }
+  Uvh5Rows rows;
+  std::size_t row = 0;
+  while (reader.read(rows, 7))
+    for (std::size_t i = 0; i < rows.baselines.size(); ++i, ++row) {
+      const std::size_t t = row / made.baselines.size(), b = row % made.baselines.size();
+      BOOST_TEST(rows.baselines[i].ant2 == made.baselines[b].ant2);
+      BOOST_TEST(std::abs(rows.time_mjd_s[i] - made.time_s(t)) <= 4e-5);  // of a Julian date
+      for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(rows.uvw_m(i, k) == made.uvw_m(t, b, k));
+      for (std::size_t chan = 0; chan < 4; ++chan)
+        for (std::size_t p = 0; p < 4; ++p) {
+          BOOST_TEST(rows.data(i, chan, p) == made.data(t, b, chan, p));
+          BOOST_TEST(rows.weight(i, chan, p) == made.weight(t, b, chan, p));
+        }
+    }
+  BOOST_TEST(row == made.n_time * made.baselines.size());
+}
+
+BOOST_AUTO_TEST_CASE(files_that_are_cut_or_of_another_kind_are_refused) {
+  ScratchFolder folder;
+  write(observation(), folder / "file.uvh5");
+  std::ifstream file(folder / "file.uvh5", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const std::size_t n : {std::size_t{100}, bytes.size() / 2, bytes.size() - 1}) {
+    const std::string cut = folder / ("cut" + std::to_string(n));
+    std::ofstream(cut, std::ios::binary) << bytes.substr(0, n);
+    BOOST_CHECK_THROW(
+        {
+          Uvh5Reader reader(cut);
+          Uvh5Rows rows;
+          while (reader.read(rows, 100)) continue;
+        },
+        DataError);
+  }
+  BOOST_CHECK_THROW(Uvh5Reader reader(folder / "absent.uvh5"), FailureError);
+}
+
+BOOST_AUTO_TEST_CASE(lzf_expands_literals_and_copies) {
+  using apsyn::uvh5::expand_lzf;
+  const auto expand = [](const std::vector<std::uint8_t>& packed, std::size_t max = 1000) {
+    return expand_lzf(packed, max);
+  };
+  // "abc", then five bytes from three back; then a copy with a length byte: 2 + 7 + 10 bytes from one back.
+  const auto text = expand({2, 'a', 'b', 'c', 3 << 5, 2, 7 << 5, 10, 0});
+  BOOST_TEST_REQUIRE(text.has_value());
+  BOOST_TEST(std::string(text->begin(), text->end()) == "abcabcab" + std::string(19, 'b'));
+  BOOST_TEST(expand({})->empty());
+  BOOST_TEST(!expand({2, 'a', 'b'}).has_value());                  // fewer literals than said
+  BOOST_TEST(!expand({0, 'a', 1 << 5}).has_value());               // no distance
+  BOOST_TEST(!expand({0, 'a', 1 << 5, 1}).has_value());            // from before the beginning
+  BOOST_TEST(!expand({0, 'a', 7 << 5, 255, 0}, 100).has_value());  // more than there is room for
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// idg-degrid: NAME-model.fits or a sky model, and a Measurement Set -> its model visibilities.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libcore/cli/tool.h"
+#include "libcore/formats/fits/model_images.h"
+#include "libcore/formats/ms/columns.h"
+#include "libcore/formats/ms/lock.h"
+#include "libcore/imaging/prediction_target.h"
+#include "libcore/sky/sky_model.h"
+#include "libcore/system/device.h"
+#include "libcore/system/ranks.h"
+#include "tools/idg-degrid/options.h"
+#include "tools/imaging/device_choice.h"
+#include "tools/imaging/options.h"
+#include "tools/imaging/predict_set.h"
+
+using namespace apsyn;
+using namespace apsyn::idg_degrid;
+
+namespace {
+
+Model open_model(const Options& options) {
+  Model model;
+  if (options.sky.empty())
+    model.groups = find_models(options.models);
+  else
+    model.sky = read_sky_model(options.sky);
+  return model;
+}
+
+/// Whatever is wrong with one of several sets shows before the first of them is changed.
+void look_at_sets(const Options& options) {
+  for (const std::string& path : options.inputs) {
+    const PredictionTarget target(path, selection_of(options, ""));
+    inspect_visibility_column(path, selection_of(options, options.written_column()));
+    if (options.combine() != Combine::replace)
+      const VisibilityColumnReader reader(path, selection_of(options, options.input_column));
+  }
+}
+
+/// Components are summed on the CPU.
+Device device_for(Tool& tool, const Options& options, const Model& model) {
+  if (model.groups.empty()) return tool.device(CudaSupport::none);
+  double n_pixels = 0;
+  for (const ModelGroup& group : model.groups)
+    n_pixels += static_cast<double>(group.n_x * group.n_y * group.planes.size());
+  return choose_device(tool, {options.inputs, n_pixels});
+}
+
+void run(Tool& tool, Options& options) {
+  check_options(tool, options);
+  options.n_sets = options.inputs.size();
+  tool.stage("open");
+  const Model model = open_model(options);
+  // Before any set is opened: another run may be adding a column.
+  std::vector<std::shared_ptr<const MeasurementSetLock>> locks;
+  if (!tool.common().dry_run && tool.ranks().root())
+    for (const std::string& path : options.inputs) locks.push_back(lock_measurement_set(path));
+  meet_ranks();
+  if (options.inputs.size() > 1) look_at_sets(options);
+  const Device device = device_for(tool, options, model);
+  double n_predicted = 0;
+  for (const std::string& path : options.inputs)
+    n_predicted += predict_set(tool, options, device, model, path);
+  tool.report_rate(n_predicted, "vis");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Tool tool("idg-degrid", "predict model visibilities into a Measurement Set");
+  Options options;
+  declare(tool, options);
+  tool.use_ranks(Tool::RankUse::shared);
+  return tool.run(argc, argv, [&] { run(tool, options); });
+}
