@@ -14,8 +14,8 @@
 #include "libcore/system/ranks.h"
 #include "tools/idg-degrid/options.h"
 #include "tools/imaging/device_choice.h"
-#include "tools/imaging/options.h"
 #include "tools/imaging/predict_set.h"
+#include "tools/imaging/prediction_options.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_degrid;

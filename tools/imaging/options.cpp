@@ -57,18 +57,4 @@ std::size_t gridded_n_y(const Options& options) {
   return std::max(options.imaging.n_y, options.psf_size);
 }
 
-MsSelection selection_of(const PredictionOptions& options, const std::string& column) {
-  const ImagingOptions& imaging = options.imaging;
-  MsSelection selection;
-  selection.column = column;
-  selection.fields = imaging.fields;
-  selection.field_names = imaging.field_names;
-  selection.spws = imaging.spws;
-  selection.first_interval = imaging.first_interval;
-  selection.n_intervals = imaging.n_intervals;
-  selection.first_channel = imaging.first_channel;
-  selection.n_channels = imaging.n_channels;
-  return selection;
-}
-
 }  // namespace apsyn::imaging

@@ -11,7 +11,7 @@
 #include "libcore/base/view.h"
 #include "libcore/formats/ms/columns.h"
 #include "libcore/imaging/prediction_target.h"
-#include "tools/imaging/options.h"
+#include "tools/imaging/prediction_options.h"
 
 namespace apsyn::imaging {
 

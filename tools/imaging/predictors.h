@@ -24,7 +24,7 @@
 #include "libcore/system/device.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/imaging/degrid_passes.h"
-#include "tools/imaging/options.h"
+#include "tools/imaging/prediction_options.h"
 #include "tools/imaging/rank_share.h"
 #include "tools/imaging/w_ranges.h"
 
