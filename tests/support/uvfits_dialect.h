@@ -88,7 +88,8 @@ inline std::string table(const std::string& name, int version, const std::vector
 struct Dialect {
   std::string uu = "UU", if_name = "IF", source = "SOURCE";
   bool two_dates = false, antenna_numbers = false, geocentric = false, several_sources = false;
-  bool big_baselines = false, atomic_time = false, no_inttim = false, weights = true, integers = false;
+  bool big_baselines = false, atomic_time = false, no_inttim = false, one_time = false, weights = true,
+       integers = false;
   bool mounts = false;  ///< MNTSTA 0, 4 and 9, DIAMETER 25, 26 and 27 m
   std::size_t n_if = 2, n_chan = 3;
   std::vector<int> stokes = {-5, -6, -7, -8};
@@ -131,7 +132,8 @@ inline std::string uvfits(const Dialect& d) {
       return d.big_baselines ? 65536 + 2048 * kFirst[g] + kSecond[g] : 256 * kFirst[g] + kSecond[g];
     });
   }
-  parameters.emplace_back("DATE", [](std::size_t g) { return 0.25 + double(g / 2) / 1024; });
+  parameters.emplace_back("DATE",
+                          [&](std::size_t g) { return 0.25 + (d.one_time ? 0 : double(g / 2) / 1024); });
   if (d.two_dates) parameters.emplace_back("DATE", [](std::size_t) { return 1.0 / 4096; });
   if (!d.no_inttim) parameters.emplace_back("INTTIM", [](std::size_t g) { return 2 + double(g); });
   if (d.several_sources) parameters.emplace_back(d.source, [](std::size_t g) { return g < 3 ? 7 : 4; });

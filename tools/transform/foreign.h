@@ -9,8 +9,11 @@
 
 namespace apsyn::transform {
 
-/// UVH5 and UVFITS.
-bool is_foreign(const std::string& path);
+/// UVH5, UVFITS, and files of the MWA's correlators.
+bool is_foreign(const Options& options);
+
+/// UsageError for options of such a correlator where the inputs are none.
+void check_mwa_options(const Options& options);
 
 /// Writes the set. UsageError for options that change something: a set can have them in a second run. Returns
 /// the number of visibilities.

@@ -99,13 +99,14 @@ double transform_sets(Tool& tool, const Options& options) {
 
 void run(Tool& tool, Options& options) {
   check_options(tool, options);
+  check_mwa_options(options);
   tool.device(CudaSupport::none);
   output_kind(tool, options);
   if (!tool.common().dry_run) check_output(tool.common().output, tool.common().overwrite);
   tool.stage("open");
-  const double n_vis = is_foreign(options.inputs[0]) ? convert_foreign(tool, options)
-                       : are_sets(options)           ? transform_sets(tool, options)
-                                                     : run_stream(tool, options, options.inputs[0]);
+  const double n_vis = is_foreign(options) ? convert_foreign(tool, options)
+                       : are_sets(options) ? transform_sets(tool, options)
+                                           : run_stream(tool, options, options.inputs[0]);
   tool.report_rate(n_vis, "vis");
 }
 

@@ -78,11 +78,42 @@ void declare_changes(Tool& tool, Options& options) {
       ->type_name("'RA DEC'");
 }
 
+void declare_mwa(Tool& tool, Options& options) {
+  CLI::App& app = tool.app();
+  tool.heading("Files of the MWA's correlators");
+  MwaFitsOptions& mwa = options.mwa;
+  const auto add_switch = [&](const char* name, bool& value, const char* help) {
+    const bool when_given = std::string_view(name).substr(0, 5) != "--no-";
+    app.add_flag_callback(
+        name, [&value, when_given] { value = when_given; }, help);
+  };
+  tool.add_file("--metafits", options.metafits, "of the observation, if it is not among the inputs");
+  add_switch("--pointing-centre", mwa.pointing_centre,
+             "track RA and DEC of the metafits, not RAPHASE and DECPHASE");
+  add_switch("--no-cable-delay", mwa.cable_delays, "leave the delays of cables in the phases");
+  add_switch("--no-geometric-delay", mwa.geometric_delays, "do not track the phase centre");
+  add_switch("--no-digital-gains", mwa.digital_gains, "do not divide by the receivers' digital gains");
+  add_switch("--no-flag-metafits", mwa.flag_tiles, "keep the tiles that the metafits flags");
+  tool.add_frequency("--flag-edge-width", mwa.flag_edge_hz,
+                     "flag this much at both ends of each coarse channel (default 80kHz)");
+  app.add_flag_callback(
+      "--flag-dc", [&mwa] { mwa.flag_centre = true; },
+      "flag the middle of each coarse channel; otherwise of the legacy correlator alone");
+  app.add_flag_callback(
+      "--no-flag-dc", [&mwa] { mwa.flag_centre = false; }, "do not flag it");
+  tool.add_duration(
+      "--flag-init", mwa.flag_begin_s,
+      "flag integrations that begin earlier than this after the first; otherwise until GOODTIME");
+}
+
 }  // namespace
 
 void declare(Tool& tool, Options& options) {
-  tool.add_inputs(options.inputs,
-                  "Measurement Sets, which are joined, a visibility stream, a UVH5 or a UVFITS file", 0);
+  tool.add_inputs(
+      options.inputs,
+      "Measurement Sets, which are joined, a visibility stream, a UVH5 or a UVFITS file, or those "
+      "of an MWA correlator with their metafits",
+      0);
   tool.app()
       .add_option("--to", options.to,
                   "ms, vis, uvh5 or uvfits; otherwise by the name, vis where it tells none of these")
@@ -90,6 +121,7 @@ void declare(Tool& tool, Options& options) {
       ->check(CLI::IsMember({"ms", "vis", "uvh5", "uvfits"}));
   declare_selection(tool, options);
   declare_changes(tool, options);
+  declare_mwa(tool, options);
 }
 
 void check_options(const Tool& tool, Options& options) {
@@ -111,6 +143,7 @@ void check_options(const Tool& tool, Options& options) {
   } else if (options.bda_radius_rad != 0) {
     throw UsageError("--bda-radius: goes with --bda");
   }
+  if (options.mwa.flag_edge_hz < 0) throw UsageError("--flag-edge-width: must not be below 0");
   if (tool.common().output.empty())
     throw UsageError("--output: missing: a Measurement Set, -o NAME.ms, or a visibility stream");
 }

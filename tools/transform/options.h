@@ -10,6 +10,7 @@
 #include "libcore/array/array_layout.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
+#include "libcore/formats/mwa_fits/mwa_fits.h"
 
 namespace apsyn::transform {
 
@@ -30,6 +31,8 @@ struct Options {
   std::size_t average_channels = 1;
   double bda_loss = 0;        ///< 0: bins of average_time_s for all baselines
   double bda_radius_rad = 0;  ///< where no more than bda_loss is lost
+  std::string metafits;       ///< empty: among the inputs, where they are files of the MWA's correlators
+  MwaFitsOptions mwa;
 
   bool selects_uvw() const { return min_uvw_m > 0 || max_uvw_m < std::numeric_limits<double>::infinity(); }
 };

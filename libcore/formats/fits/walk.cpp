@@ -29,6 +29,8 @@ struct Unit {
 
 struct Walk {
   ByteSource source;
+  bool tiles_too = false;        ///< compressed tiles are welcome
+  std::string* cards = nullptr;  ///< takes those of each header
 
   std::int64_t integer(std::string_view keyword, std::string_view card, std::int64_t least,
                        std::int64_t most) const {
@@ -70,7 +72,7 @@ struct Walk {
     if (keyword == "GCOUNT") unit.gcount = integer(keyword, card, 1, kHuge);
     if (keyword == "TFIELDS") integer(keyword, card, 0, 999);  // CFITSIO allocates what is promised
     if (keyword == "GROUPS") unit.groups = trim(card.substr(10, card.find('/', 10) - 10)) == "T";
-    if (keyword == "ZIMAGE" || keyword == "ZTABLE")
+    if (!tiles_too && (keyword == "ZIMAGE" || keyword == "ZTABLE"))
       throw DataError("{}: {}: compressed HDUs are not read: unpack the file with funpack", source.name(),
                       keyword);
     if (keyword.size() > 5 && keyword.starts_with("NAXIS")) {
@@ -82,6 +84,7 @@ struct Walk {
 
   Unit read_header(bool primary) {
     Unit unit;
+    if (cards != nullptr) cards->clear();
     std::array<char, kBlock> block;
     for (std::uint64_t read = 0;; read += kBlock) {
       if (read >= kMaxHeader)
@@ -101,6 +104,7 @@ struct Walk {
         const std::string_view card(block.data() + at, kCard);
         check_mandatory(unit, (read + at) / kCard, card, source.offset() - kBlock - read);
         if (is_end_card(card)) return unit;
+        if (cards != nullptr) cards->append(card);
         if (resembles_end_card(card))
           throw DataError(
               "{}: byte {}: card '{}': END stands at a card's beginning and alone: not a FITS file",
@@ -110,7 +114,8 @@ struct Walk {
     }
   }
 
-  void skip_data(const Unit& unit) {
+  /// Returns the bytes of the data, without padding.
+  std::uint64_t skip_data(const Unit& unit) {
     std::uint64_t elements = unit.n_axis > 0 ? 1 : 0;
     bool overflow = false;
     const bool groups = unit.groups && unit.axes[0] == 0;
@@ -127,21 +132,67 @@ struct Walk {
       throw DataError("{}: byte {}: the header promises more data than the {} bytes left: it is truncated",
                       source.name(), source.offset(), left);
     source.skip(std::min(left, (elements + kBlock - 1) / kBlock * kBlock));
+    return elements;
+  }
+
+  void run(const std::function<void(const FitsUnit&)>& look) {
+    if (!source.size()) throw FailureError("{}: is no regular file: copy it to a file first", source.name());
+    FitsUnit seen;
+    cards = look ? &seen.cards : nullptr;
+    // A tail shorter than a block is padding that other tools leave behind.
+    while (seen.number == 0 || *source.size() - source.offset() >= kBlock) {
+      seen.header_byte = source.offset();
+      const Unit unit = read_header(++seen.number == 1);
+      seen.data_byte = source.offset();
+      seen.data_bytes = skip_data(unit);
+      if (look) look(seen);
+    }
   }
 };
+
+/// The value of a card: text between quotes, or what stands before the comment.
+std::string card_value(std::string_view card) {
+  std::string_view rest = card.substr(10);
+  rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(' ')));
+  if (!rest.starts_with('\'')) return std::string(trim(rest.substr(0, rest.find('/'))));
+  std::string value;
+  for (std::size_t at = 1; at < rest.size(); ++at) {
+    if (rest[at] == '\'' && (++at >= rest.size() || rest[at] != '\'')) break;  // two stand for one
+    value.push_back(rest[at]);
+  }
+  return std::string(trim(value));
+}
 
 }  // namespace
 
 void check_fits_structure(const std::string& path) {
-  Walk walk{ByteSource(path)};
-  if (!walk.source.size())
-    throw FailureError("{}: is no regular file: copy it to a file first", walk.source.name());
-  bool primary = true;
-  // A tail shorter than a block is padding that other tools leave behind.
-  while (primary || *walk.source.size() - walk.source.offset() >= kBlock) {
-    walk.skip_data(walk.read_header(primary));
-    primary = false;
+  Walk{ByteSource(path)}.run(nullptr);
+}
+
+void walk_fits(const std::string& path, const std::function<void(const FitsUnit&)>& look) {
+  Walk{ByteSource(path), true}.run(look);
+}
+
+std::optional<std::string> FitsUnit::text(std::string_view keyword) const {
+  const std::string wanted = fmt::format("{:<8}= ", keyword);
+  for (std::size_t at = 0; at < cards.size(); at += kCard) {
+    if (std::string_view(cards).substr(at, 10) != wanted) continue;
+    std::string value = card_value(std::string_view(cards).substr(at, kCard));
+    while (value.ends_with('&') && (at += kCard) < cards.size() &&
+           std::string_view(cards).substr(at, 10) == "CONTINUE  ") {
+      value.pop_back();
+      value += card_value(std::string_view(cards).substr(at, kCard));
+    }
+    return value;
   }
+  return std::nullopt;
+}
+
+std::optional<double> FitsUnit::number_of(std::string_view keyword) const {
+  std::optional<std::string> value = text(keyword);
+  if (!value) return std::nullopt;
+  std::replace(value->begin(), value->end(), 'D', 'E');
+  return finite_number(*value);
 }
 
 }  // namespace apsyn

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
@@ -71,14 +73,43 @@ struct UvfitsReader::State {
       : options(wanted), layout(read_uvfits_layout(path)), source(path) {
     source.skip(layout.data_offset);
     bytes.resize((layout.n_parameters + layout.n_values) * value_bytes());
-    if (!layout.integration.there() && !(options.integration_s > 0))
-      throw UsageError("--tsamp: missing: {} has no parameter INTTIM: give the integration time", path);
     const auto& products = layout.description.products;
     for (Product product : products) {
       const auto at = std::find(products.begin(), products.end(), turned(product));
       turned_product.push_back(static_cast<std::size_t>(at - products.begin()));
     }
+    if (!layout.integration.there() && !(options.integration_s > 0))
+      options.integration_s = shortest_step_s();
   }
+
+  /// The shortest time between two groups of one baseline, for files that do not tell how long they
+  /// integrate.
+  double shortest_step_s() {
+    constexpr std::int64_t kMaxGroups = 1 << 16;
+    constexpr double kSameTime_s = 1e-3;  // dates of float32 do not tell more
+    std::map<std::pair<int, int>, double> before;
+    double shortest_s = INFINITY;
+    for (std::uint64_t at = layout.data_offset; next < std::min(layout.n_groups, kMaxGroups);
+         at += bytes.size()) {
+      ++next;
+      if (source.read_at(at, bytes.data(), layout.n_parameters * value_bytes()) <
+          layout.n_parameters * value_bytes())
+        break;  // what is missing is told where it is read
+      const Group group = parse();
+      const auto [last, is_new] = before.try_emplace(std::minmax({group.ant1, group.ant2}), group.time_mjd_s);
+      const double step_s = std::abs(group.time_mjd_s - last->second);
+      if (!is_new && step_s > kSameTime_s) shortest_s = std::min(shortest_s, step_s);
+      last->second = group.time_mjd_s;
+    }
+    next = 0;
+    if (shortest_s < INFINITY) return shortest_s;
+    throw UsageError(
+        "{}: no parameter INTTIM, and no baseline at two times, that would tell the integration time: give "
+        "it "
+        "to ingest --from uvfits --tsamp, for example 2s",
+        layout.name);
+  }
+
   std::size_t value_bytes() const { return static_cast<std::size_t>(std::abs(layout.bitpix)) / 8; }
   std::size_t n_if() const { return layout.if_.length; }
 
@@ -91,8 +122,8 @@ struct UvfitsReader::State {
     return sum;
   }
   [[noreturn]] void fail(const std::string& what) const {
-    throw DataError("{}: group {} at byte {}: {}", layout.name, next - 1, source.offset() - bytes.size(),
-                    what);
+    throw DataError("{}: group {} at byte {}: {}", layout.name, next - 1,
+                    layout.data_offset + static_cast<std::uint64_t>(next - 1) * bytes.size(), what);
   }
   int whole(const UvfitsParameter& wanted, const char* name) const {
     const double value = parameter(wanted);

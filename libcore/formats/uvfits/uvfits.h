@@ -20,7 +20,7 @@ namespace apsyn {
 
 struct UvfitsOptions {
   bool absolute_weights = false;  ///< a weight's sign does not flag
-  double integration_s = 0;       ///< where there is no INTTIM; 0: not told
+  double integration_s = 0;  ///< instead of INTTIM; 0: where there is none, the shortest step of a baseline
 };
 
 /// Visibilities by what became of them.
@@ -45,8 +45,8 @@ struct UvfitsRows {
 class UvfitsReader {
  public:
   /// FailureError when it cannot be opened or is no regular file; DataError, with the byte where there is
-  /// one, when it is malformed, truncated or of a dialect that is not supported; UsageError when there is no
-  /// INTTIM and integration_s is not told.
+  /// one, when it is malformed, truncated or of a dialect that is not supported; UsageError when nothing
+  /// tells the integration time: neither INTTIM nor integration_s nor a baseline at two times.
   UvfitsReader(const std::string& path, const UvfitsOptions& options);
   ~UvfitsReader();
   /// Antennas, sources, windows (setup by setup, IF by IF) and products, in the order RR RL LR LL or XX XY YX

@@ -127,10 +127,17 @@ BOOST_AUTO_TEST_CASE(every_dialect_is_read) {
       BOOST_TEST(taken.description.phase_centre.dec_rad == -30 * kRadPerDeg);
     }
   }
-  const Dialect none{.no_inttim = true};
+}
+
+BOOST_AUTO_TEST_CASE(files_that_do_not_tell_the_integration_have_the_shortest_step_of_a_baseline) {
+  const reference::Scratch scratch;
+  const Dialect none{.no_inttim = true}, once{.no_inttim = true, .one_time = true};
   const std::string name = scratch.file("a", uvfits(none));
-  BOOST_CHECK_THROW(take(name), UsageError);
   check(none, take(name, {.absolute_weights = false, .integration_s = 8}));
+  // Baselines 1-2 and 1-3 come at the first and the third time, 2-3 twice at the second.
+  for (const double exposure_s : take(name).rows.exposure_s)
+    BOOST_TEST(std::abs(exposure_s - 2 * 84.375) < 1e-3);
+  BOOST_CHECK_THROW(take(scratch.file("b", uvfits(once))), UsageError);
 }
 
 BOOST_AUTO_TEST_CASE(weights_not_above_zero_and_values_not_finite_are_counted) {

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/formats/mwa_fits/mwa_fits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/files/input.h"
+#include "libcore/formats/fits/walk.h"
+#include "libcore/formats/mwa_fits/arrangement.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/system/parallel.h"
+
+namespace apsyn {
+
+using namespace mwa_fits;
+
+namespace {
+
+constexpr std::size_t kProducts = 4;
+constexpr std::size_t kBaselinesAtOnce = 64, kChannelsAtOnce = 16;
+constexpr std::int64_t kMjdOfUnix0 = 40587, kMsPerDay = 86400000;
+
+UtcTime utc_of(std::int64_t unix_ms) {
+  return {kMjdOfUnix0 + unix_ms / kMsPerDay, unix_ms % kMsPerDay * 1000000000};
+}
+
+/// Where a product of a pair of tiles is in a channel of a legacy file, in complex numbers.
+struct StoredProduct {
+  std::uint32_t index = 0;
+  bool conjugated = false;
+};
+
+/// The legacy correlator stores the lower triangle of pairs of "antennas" a1 >= a2, which are two outputs of
+/// the filterbanks each, o = 2 a + p, with four products each: < o1 conj(o2) > is at
+///   2 a1 (a1 + 1) + 4 a2 + 2 p1 + p2.
+StoredProduct stored_product(std::size_t place1, std::size_t place2) {
+  const std::size_t high = std::max(place1, place2), low = std::min(place1, place2);
+  const std::size_t a1 = high / 2, p1 = high % 2, a2 = low / 2, p2 = low % 2;
+  return {static_cast<std::uint32_t>(2 * a1 * (a1 + 1) + 4 * a2 + 2 * p1 + p2), place1 < place2};
+}
+
+SkyDirection phase_centre_of(const Observation& observation, const MwaFitsOptions& options) {
+  if (options.phase_centre) return *options.phase_centre;
+  return options.pointing_centre ? observation.pointing : observation.phase_centre;
+}
+
+std::vector<bool> flagged_channels(const Observation& observation, Correlator correlator,
+                                   const MwaFitsOptions& options) {
+  const std::size_t n = observation.n_fine;
+  const double edge = options.flag_edge_hz / observation.fine_hz;
+  if (!(edge >= 0 && 2 * std::round(edge) < static_cast<double>(n)))
+    throw UsageError("--flag-edge-width {} kHz: nothing is left of coarse channels of 1280 kHz",
+                     options.flag_edge_hz * 1e-3);
+  const auto n_edge = static_cast<std::size_t>(std::round(edge));
+  std::vector<bool> flagged(n, false);
+  for (std::size_t i = 0; i < n_edge; ++i) flagged[i] = flagged[n - 1 - i] = true;
+  if (options.flag_centre.value_or(correlator == Correlator::legacy)) flagged[n / 2] = true;
+  return flagged;
+}
+
+std::string window_name(const std::vector<int>& channels, const Arrangement::Window& window) {
+  const int first = channels[window.first], last = channels[window.end - 1];
+  return first == last ? fmt::format("ch{}", first) : fmt::format("ch{}-{}", first, last);
+}
+
+}  // namespace
+
+struct MwaFitsReader::State {
+  MwaFitsOptions options;
+  Observation observation;
+  Arrangement files;
+  MsDescription set;
+  SkyFrame frame;
+  std::vector<Baseline> baselines;
+  std::vector<std::array<StoredProduct, kProducts>> stored;  ///< [baseline], of the legacy correlator
+  std::vector<std::array<std::vector<double>, 2>> gains;     ///< [tile][pol][coarse channel]; empty: all 1
+  std::vector<bool> flagged_channel;                         ///< [fine channel]
+  bool turns_phases = false;
+  std::size_t time = 0, window = 0, baseline = 0;  ///< what read() reads next
+  std::vector<Vec3> tile_uvw_m;                    ///< at that time
+  std::vector<float> numbers, weights;             ///< of one HDU
+
+  State(const std::string& metafits, const std::vector<std::string>& paths, const MwaFitsOptions& wanted)
+      : options(wanted), observation(read_observation(metafits)), frame(*observation.layout.site) {
+    std::vector<CorrelatorFile> surveyed;
+    for (const std::string& path : paths) surveyed.push_back(survey_file(path, observation));
+    files = arrange(std::move(surveyed), observation);
+    if (!options.flag_tiles)
+      for (Antenna& tile : observation.layout.antennas) tile.flagged = false;
+    baselines = all_baselines(observation.n_tiles(), true);
+    if (files.correlator == Correlator::legacy) find_products();
+    if (options.digital_gains) gains = digital_gains(observation);
+    flagged_channel = flagged_channels(observation, files.correlator, options);
+    choose_phases();
+    describe();
+  }
+
+  void find_products() {
+    const auto places = legacy_places(observation);
+    stored.resize(baselines.size());
+    for (std::size_t i = 0; i < baselines.size(); ++i)
+      for (std::size_t product = 0; product < kProducts; ++product)
+        stored[i][product] = stored_product(places[static_cast<std::size_t>(baselines[i].ant1)][product / 2],
+                                            places[static_cast<std::size_t>(baselines[i].ant2)][product % 2]);
+  }
+
+  void choose_phases() {
+    turns_phases = options.geometric_delays && observation.tracked == TrackedDelays::none;
+    if (!options.geometric_delays || turns_phases) return;
+    if (observation.tracked != TrackedDelays::moving)
+      throw DataError(
+          "{}: GEODEL = {}: the correlator has applied the delays of a direction that does not follow the "
+          "sky: "
+          "take the phases as they are with --no-geometric-delay",
+          observation.path, static_cast<int>(observation.tracked));
+    if (options.phase_centre || options.pointing_centre)
+      throw UsageError(
+          "{}: GEODEL = 3: the correlator has tracked RAPHASE and DECPHASE: choose another phase centre in a "
+          "second run",
+          observation.path);
+  }
+
+  void describe() {
+    set.telescope = "MWA";
+    set.observer = observation.creator.empty() ? "unknown" : observation.creator;
+    set.source = observation.name;
+    set.layout = observation.layout;
+    set.phase_centre = phase_centre_of(observation, options);
+    set.channel_width_hz = observation.fine_hz;
+    set.products = {Product::XX, Product::XY, Product::YX, Product::YY};
+    set.flux_unit = FluxUnit::adu;
+    for (std::size_t w = 0; w < files.windows.size(); ++w) {
+      MsSpectralWindow described;
+      described.name = window_name(files.coarse_channels, files.windows[w]);
+      for (std::size_t i = files.windows[w].first; i < files.windows[w].end; ++i)
+        for (const double hz : observation.fine_channels_hz(files.coarse_channels[i], files.correlator))
+          described.channel_hz.push_back(hz);
+      described.width_hz.assign(described.channel_hz.size(), observation.fine_hz);
+      if (w == 0) {
+        set.window_name = described.name;
+        set.channel_hz = described.channel_hz;
+      } else {
+        set.more_windows.push_back(std::move(described));
+      }
+    }
+  }
+
+  /// Moves on to rows of which there are data; false at the end.
+  bool find_data() {
+    for (; time < files.times_ms.size(); ++time, window = 0)
+      for (; window < files.windows.size(); ++window)
+        if (files.has_data(time, files.windows[window])) return true;
+    return false;
+  }
+
+  UtcTime middle() const {
+    return add_picoseconds(utc_of(files.times_ms[time]),
+                           static_cast<__int128>(observation.integration_ms) * 500000000);
+  }
+
+  /// Before data are good.
+  bool is_early() const {
+    const auto begin_s = static_cast<double>(files.times_ms[time]) * 1e-3;
+    if (options.flag_begin_s >= 0)
+      return begin_s < static_cast<double>(files.times_ms[0]) * 1e-3 + options.flag_begin_s;
+    return observation.good_time_s && begin_s < *observation.good_time_s;
+  }
+
+  void find_coordinates() {
+    const Mat3 rotation = frame.uvw_rotation(middle(), set.phase_centre);
+    tile_uvw_m.clear();
+    for (const Antenna& tile : observation.layout.antennas)
+      tile_uvw_m.push_back(multiply(rotation, tile.enu_m));
+  }
+
+  /// The delay that is taken out of a baseline's phases: exp(-2 pi i f delay).
+  double delay_s(const Baseline& pair) const {
+    const auto i = static_cast<std::size_t>(pair.ant1), j = static_cast<std::size_t>(pair.ant2);
+    const std::vector<Antenna>& tiles = observation.layout.antennas;
+    double delay = turns_phases ? (tile_uvw_m[i][2] - tile_uvw_m[j][2]) / kSpeedOfLight_m_s : 0;
+    if (options.cable_delays && !observation.cables_corrected)
+      delay += tiles[j].cable_delay_s - tiles[i].cable_delay_s;
+    return delay;
+  }
+
+  /// 1 / (g_i g_j) of the products; 0 where a gain is none.
+  std::array<double, kProducts> amplitudes(const Baseline& pair, std::size_t coarse) const {
+    std::array<double, kProducts> factors;
+    factors.fill(1);
+    for (std::size_t product = 0; product < kProducts && !gains.empty(); ++product) {
+      const double gain = gains[static_cast<std::size_t>(pair.ant1)][product / 2][coarse] *
+                          gains[static_cast<std::size_t>(pair.ant2)][product % 2][coarse];
+      factors[product] = gain > 0 ? 1 / gain : 0;
+    }
+    return factors;
+  }
+
+  void read_coarse(MwaFitsRows& rows, std::size_t coarse, unsigned n_threads);
+  void fill(MwaFitsRows& rows, std::size_t row, std::size_t end, std::size_t coarse) const;
+};
+
+/// Cells of rows `row` to `end` - 1 in one coarse channel, out of `numbers` and `weights`.
+void MwaFitsReader::State::fill(MwaFitsRows& rows, std::size_t row, std::size_t end,
+                                std::size_t coarse) const {
+  const bool legacy = files.correlator == Correlator::legacy, early = is_early();
+  const int channel = files.coarse_channels[coarse];
+  const std::size_t n_fine = observation.n_fine, first = (coarse - files.windows[window].first) * n_fine,
+                    gain_index = static_cast<std::size_t>(
+                        std::lower_bound(observation.coarse_channels.begin(),
+                                         observation.coarse_channels.end(), channel) -
+                        observation.coarse_channels.begin());
+  const double first_hz = observation.fine_channels_hz(channel, files.correlator)[0];
+  // A channel of a legacy file has all baselines: a few channels of a few baselines at a time stay in caches.
+  for (std::size_t tile = 0; tile < n_fine; tile += kChannelsAtOnce)
+    for (std::size_t r = row; r < end; ++r) {
+      const Baseline& pair = rows.baselines[r];
+      const std::vector<Antenna>& antennas = observation.layout.antennas;
+      const bool flagged = early || antennas[static_cast<std::size_t>(pair.ant1)].flagged ||
+                           antennas[static_cast<std::size_t>(pair.ant2)].flagged;
+      const std::array<double, kProducts> amplitude = amplitudes(pair, gain_index);
+      const double turn = -kTwoPi * delay_s(pair);
+      std::complex<double> phasor =
+          std::polar(1.0, turn * (first_hz + static_cast<double>(tile) * observation.fine_hz));
+      const std::complex<double> step = std::polar(1.0, turn * observation.fine_hz);
+      for (std::size_t chan = tile; chan < std::min(n_fine, tile + kChannelsAtOnce); ++chan) {
+        const std::complex<double> rotation = phasor;
+        phasor *= step;
+        for (std::size_t product = 0; product < kProducts; ++product) {
+          std::size_t at = (r * n_fine + chan) * kProducts + product;
+          bool conjugated = false;
+          if (legacy) {
+            const StoredProduct& place = stored[baseline + r][product];
+            at = chan * baselines.size() * kProducts + place.index;
+            conjugated = place.conjugated;
+          }
+          const float re = numbers[2 * at], im = conjugated ? -numbers[2 * at + 1] : numbers[2 * at + 1];
+          float weight = legacy ? 1.0f : weights[r * kProducts + product];
+          const bool finite = std::isfinite(re) && std::isfinite(im);
+          if (!(weight > 0) || !std::isfinite(weight) || !finite || flagged || flagged_channel[chan] ||
+              amplitude[product] == 0)
+            weight = 0;
+          const double scale = amplitude[product] == 0 ? 1 : amplitude[product];
+          rows.data(r, first + chan, product) =
+              finite ? std::complex<float>(std::complex<double>(re, im) * (scale * rotation))
+                     : std::complex<float>();
+          rows.weight(r, first + chan, product) = weight;
+        }
+      }
+    }
+}
+
+void MwaFitsReader::State::read_coarse(MwaFitsRows& rows, std::size_t coarse, unsigned n_threads) {
+  const auto& place = files.places[time][coarse];
+  const std::size_t n_rows = rows.baselines.size(), n_fine = observation.n_fine;
+  if (!place) {
+    const std::size_t first = (coarse - files.windows[window].first) * n_fine;
+    for (std::size_t row = 0; row < n_rows; ++row)
+      for (std::size_t chan = first; chan < first + n_fine; ++chan)
+        for (std::size_t product = 0; product < kProducts; ++product) {
+          rows.data(row, chan, product) = {};
+          rows.weight(row, chan, product) = 0;
+        }
+    return;
+  }
+  const CorrelatorFile& file = files.files[place->file];
+  const Integration& integration = file.integrations[place->integration];
+  if (files.correlator == Correlator::legacy) {
+    read_rows(file, integration.visibilities, 0, n_fine, numbers);
+  } else {
+    read_rows(file, integration.visibilities, baseline, n_rows, numbers);
+    read_rows(file, *integration.weights, baseline, n_rows, weights);
+  }
+  parallel_for(n_threads, (n_rows + kBaselinesAtOnce - 1) / kBaselinesAtOnce,
+               [&](std::size_t item, unsigned) {
+                 const std::size_t row = item * kBaselinesAtOnce;
+                 fill(rows, row, std::min(n_rows, row + kBaselinesAtOnce), coarse);
+               });
+}
+
+MwaFitsReader::MwaFitsReader(const std::string& metafits, const std::vector<std::string>& files,
+                             const MwaFitsOptions& options)
+    : state_(std::make_unique<State>(metafits, files, options)) {}
+MwaFitsReader::~MwaFitsReader() = default;
+
+const MsDescription& MwaFitsReader::description() const {
+  return state_->set;
+}
+std::size_t MwaFitsReader::n_baselines() const {
+  return state_->baselines.size();
+}
+std::size_t MwaFitsReader::n_coarse_channels() const {
+  return state_->files.coarse_channels.size();
+}
+std::int64_t MwaFitsReader::n_times() const {
+  return static_cast<std::int64_t>(state_->files.times_ms.size());
+}
+bool MwaFitsReader::is_mwax() const {
+  return state_->files.correlator == Correlator::mwax;
+}
+
+std::int64_t MwaFitsReader::n_rows() const {
+  const Arrangement& files = state_->files;
+  std::int64_t n = 0;
+  for (std::size_t time = 0; time < files.times_ms.size(); ++time)
+    for (const Arrangement::Window& window : files.windows) n += files.has_data(time, window);
+  return n * static_cast<std::int64_t>(n_baselines());
+}
+
+std::int64_t MwaFitsReader::n_missing() const {
+  std::int64_t n = 0;
+  for (const auto& of_time : state_->files.places)
+    n += std::count_if(of_time.begin(), of_time.end(), [](const auto& place) { return !place; });
+  return n;
+}
+
+std::uint64_t MwaFitsReader::memory_bytes(std::size_t max_rows) const {
+  const State& s = *state_;
+  const std::uint64_t cells = s.observation.n_fine * kProducts,
+                      hdu_rows = is_mwax() ? max_rows : n_baselines(),
+                      n_coarse = s.files.windows[0].end - s.files.windows[0].first;
+  const auto is_compressed = [](const CorrelatorFile& file) {
+    return file.integrations[0].visibilities.compressed;
+  };
+  // What is unpacked in another process lies in both, and passes through a pipe.
+  const bool compressed = std::any_of(s.files.files.begin(), s.files.files.end(), is_compressed);
+  return hdu_rows * cells * 8 * (compressed ? 5 : 1) + max_rows * (n_coarse * cells * 12 + 100) +
+         n_baselines() * (kProducts * sizeof(StoredProduct) + sizeof(Baseline)) + (4u << 20);
+}
+
+bool MwaFitsReader::read(MwaFitsRows& rows, std::size_t max_rows, unsigned n_threads) {
+  State& s = *state_;
+  if (!s.find_data()) return false;
+  const std::size_t n = std::min(max_rows, s.baselines.size() - s.baseline);
+  if (s.baseline == 0) s.find_coordinates();
+  const Arrangement::Window& window = s.files.windows[s.window];
+  const std::array shape{n, (window.end - window.first) * s.observation.n_fine, kProducts};
+  rows.window = static_cast<int>(s.window);
+  rows.time_mjd_s = s.middle().mjd_seconds();
+  rows.interval_s = s.observation.integration_s();
+  const auto first = s.baselines.begin() + static_cast<std::ptrdiff_t>(s.baseline);
+  rows.baselines.assign(first, first + static_cast<std::ptrdiff_t>(n));
+  rows.uvw_m.resize_for_overwrite({n, 3});
+  rows.data.resize_for_overwrite(shape);
+  rows.weight.resize_for_overwrite(shape);
+  for (std::size_t row = 0; row < n; ++row) {
+    const Vec3 uvw = s.tile_uvw_m[static_cast<std::size_t>(rows.baselines[row].ant1)] -
+                     s.tile_uvw_m[static_cast<std::size_t>(rows.baselines[row].ant2)];
+    for (std::size_t axis = 0; axis < 3; ++axis) rows.uvw_m(row, axis) = uvw[axis];
+  }
+  for (std::size_t coarse = window.first; coarse < window.end; ++coarse)
+    s.read_coarse(rows, coarse, n_threads);
+  s.baseline += n;
+  if (s.baseline == s.baselines.size()) {
+    s.baseline = 0;
+    ++s.window;
+  }
+  return true;
+}
+
+bool is_mwa_metafits(const std::string& path) {
+  try {
+    ByteSource source(path);
+    if (!source.size()) return false;
+    std::string cards(16 * 2880, '\0');
+    cards.resize(source.read_at(0, cards.data(), cards.size()));
+    for (std::size_t at = 0; at + 80 <= cards.size(); at += 80) {
+      const std::string_view card = std::string_view(cards).substr(at, 80);
+      if (card.starts_with("GPSTIME =")) return true;
+      if (card.starts_with("END     ")) return false;
+    }
+  } catch (const Error&) {
+  }
+  return false;
+}
+
+bool is_mwa_correlator_file(const std::string& path) {
+  return is_correlator_name(path);
+}
+
+}  // namespace apsyn
