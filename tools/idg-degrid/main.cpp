@@ -22,7 +22,7 @@ using namespace apsyn::idg_degrid;
 
 namespace {
 
-Model open_model(const Options& options) {
+Model open_model(const idg_degrid::Options& options) {
   Model model;
   if (options.sky.empty())
     model.groups = find_models(options.models);
@@ -32,7 +32,7 @@ Model open_model(const Options& options) {
 }
 
 /// Whatever is wrong with one of several sets shows before the first of them is changed.
-void look_at_sets(const Options& options) {
+void look_at_sets(const idg_degrid::Options& options) {
   for (const std::string& path : options.inputs) {
     const PredictionTarget target(path, selection_of(options, ""));
     inspect_visibility_column(path, selection_of(options, options.written_column()));
@@ -42,7 +42,7 @@ void look_at_sets(const Options& options) {
 }
 
 /// Components are summed on the CPU.
-Device device_for(Tool& tool, const Options& options, const Model& model) {
+Device device_for(Tool& tool, const idg_degrid::Options& options, const Model& model) {
   if (model.groups.empty()) return tool.device(CudaSupport::none);
   double n_pixels = 0;
   for (const ModelGroup& group : model.groups)
@@ -50,7 +50,7 @@ Device device_for(Tool& tool, const Options& options, const Model& model) {
   return choose_device(tool, {options.inputs, n_pixels});
 }
 
-void run(Tool& tool, Options& options) {
+void run(Tool& tool, idg_degrid::Options& options) {
   check_options(tool, options);
   options.n_sets = options.inputs.size();
   tool.stage("open");
@@ -72,7 +72,7 @@ void run(Tool& tool, Options& options) {
 
 int main(int argc, char** argv) {
   Tool tool("idg-degrid", "predict model visibilities into a Measurement Set");
-  Options options;
+  idg_degrid::Options options;
   declare(tool, options);
   tool.use_ranks(Tool::RankUse::shared);
   return tool.run(argc, argv, [&] { run(tool, options); });
