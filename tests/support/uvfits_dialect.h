@@ -44,7 +44,7 @@ struct Cards {
   }
   void number(const std::string& key, double value) { raw(key, fmt::format("{:.17G}", value)); }
   void string(const std::string& key, const std::string& value) {
-    bytes += text(text(key, 8) + "= '" + text(value, 8) + "'", 80);
+    bytes += text(text(key, 8) + "= '" + text(value, std::max<std::size_t>(8, value.size())) + "'", 80);
   }
   std::string block() const {
     std::string all = bytes + text("END", 80);

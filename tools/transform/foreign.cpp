@@ -110,7 +110,8 @@ double convert_uvfits(Tool& tool, const std::string& path) {
                      memory_shortage(tool.common().max_memory_bytes, needed(), "this needs", "allow more"));
   MsDescription set = reader.description();
   tool.report_plan(
-      {fmt::format("UVFITS: {} groups of {} antennas, {} spectral windows of {} channels", reader.n_groups(),
+      {fmt::format("{}: {} groups of {} antennas, {} spectral windows of {} channels",
+                   reader.is_fits_idi() ? "FITS-IDI" : "UVFITS", reader.n_groups(),
                    set.layout.antennas.size(), 1 + set.more_windows.size(), set.channel_hz.size()),
        fmt::format("memory: {}", format_bytes(needed()))});
   if (tool.common().dry_run) return 0;
@@ -190,17 +191,19 @@ double convert_mwa(Tool& tool, const Options& options) {
   MwaFitsOptions wanted = options.mwa;
   wanted.phase_centre = options.centre;
   MwaFitsReader reader(inputs.metafits, inputs.files, wanted);
-  constexpr std::uint64_t kLargestBlock = std::uint64_t{1} << 30;
+  MsDescription set = reader.description();
+  const std::size_t n_set_cells = set.channel_hz.size() * set.products.size();
+  // Legacy files are read once for each block of baselines, which are unpacked each time.
+  constexpr std::uint64_t kLargestBlock = std::uint64_t{4} << 30, kWriterBytesOfCell = 16;
   const std::uint64_t most = tool.common().max_memory_bytes;
+  const auto needed = [&](std::size_t n_rows) {
+    return cpu_program_bytes(1) + reader.memory_bytes(n_rows) + n_rows * n_set_cells * kWriterBytesOfCell;
+  };
   std::size_t at_once = reader.n_baselines();
-  while (at_once > 1 && cpu_program_bytes(1) + reader.memory_bytes(at_once) >
-                            std::min(most, cpu_program_bytes(1) + kLargestBlock))
-    at_once = (at_once + 1) / 2;
-  const auto memory_bytes = static_cast<double>(cpu_program_bytes(1) + reader.memory_bytes(at_once));
+  while (at_once > 1 && needed(at_once) > std::min(most, kLargestBlock)) at_once = (at_once + 1) / 2;
+  const auto memory_bytes = static_cast<double>(needed(at_once));
   if (memory_bytes > static_cast<double>(most))
     throw UsageError("{}", memory_shortage(most, memory_bytes, "this needs", "allow more"));
-  MsDescription set = reader.description();
-  const auto n_cells = static_cast<double>(set.channel_hz.size() * set.products.size());
   tool.report_plan(
       {fmt::format("MWA correlator ({}): {} integrations of {} tiles", reader.is_mwax() ? "MWAX" : "legacy",
                    reader.n_times(), set.layout.antennas.size()),
@@ -232,7 +235,7 @@ double convert_mwa(Tool& tool, const Options& options) {
     progress.update(n_rows);
   }
   writer.commit();
-  return n_rows * n_cells;
+  return n_rows * static_cast<double>(n_set_cells);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace apsyn::transform {
 
-/// UVH5, UVFITS, and files of the MWA's correlators.
+/// UVH5, UVFITS, FITS-IDI, and files of the MWA's correlators.
 bool is_foreign(const Options& options);
 
 /// UsageError for options of such a correlator where the inputs are none.

@@ -111,7 +111,7 @@ void declare_mwa(Tool& tool, Options& options) {
 void declare(Tool& tool, Options& options) {
   tool.add_inputs(
       options.inputs,
-      "Measurement Sets, which are joined, a visibility stream, a UVH5 or a UVFITS file, or those "
+      "Measurement Sets, which are joined, a visibility stream, a UVH5, UVFITS or FITS-IDI file, or those "
       "of an MWA correlator with their metafits",
       0);
   tool.app()

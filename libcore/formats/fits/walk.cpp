@@ -69,7 +69,8 @@ struct Walk {
     if (keyword == "BITPIX") unit.bitpix = integer(keyword, card, -64, 64);
     if (keyword == "NAXIS") unit.n_axis = integer(keyword, card, 0, 16);
     if (keyword == "PCOUNT") unit.pcount = integer(keyword, card, 0, kHuge);
-    if (keyword == "GCOUNT") unit.gcount = integer(keyword, card, 1, kHuge);
+    // Primary HDUs of FITS-IDI say that they have no groups.
+    if (keyword == "GCOUNT") unit.gcount = integer(keyword, card, unit.n_axis == 0 ? 0 : 1, kHuge);
     if (keyword == "TFIELDS") integer(keyword, card, 0, 999);  // CFITSIO allocates what is promised
     if (keyword == "GROUPS") unit.groups = trim(card.substr(10, card.find('/', 10) - 10)) == "T";
     if (!tiles_too && (keyword == "ZIMAGE" || keyword == "ZTABLE"))

@@ -50,7 +50,8 @@ std::string_view stem(std::string_view name) {
   return trim(name.substr(0, name.find('-')));
 }
 
-void read_parameters(const PrimaryHeader& header, UvfitsLayout& layout) {
+void read_parameters(const PrimaryHeader& header, UvfitsLayout& layout, std::size_t n_parameters,
+                     std::size_t value_bytes) {
   const FitsKeys keys = header.keys();
   const std::pair<std::string_view, UvfitsParameter*> wanted[] = {{"UU", &layout.u},
                                                                   {"VV", &layout.v},
@@ -64,7 +65,7 @@ void read_parameters(const PrimaryHeader& header, UvfitsLayout& layout) {
                                                                   {"SOURCE", &layout.source},
                                                                   {"FREQSEL", &layout.setup},
                                                                   {"INTTIM", &layout.integration}};
-  for (std::size_t i = 0; i < layout.n_parameters; ++i) {
+  for (std::size_t i = 0; i < n_parameters; ++i) {
     const std::string number = std::to_string(i + 1);
     const std::string type = keys.text("PTYPE" + number).value_or("");
     for (const auto& [name, parameter] : wanted) {
@@ -72,8 +73,9 @@ void read_parameters(const PrimaryHeader& header, UvfitsLayout& layout) {
       if (type.starts_with("UU-L") || type.starts_with("VV-L") || type.starts_with("WW-L"))
         throw DataError("{}: PTYPE{} = '{}': coordinates in wavelengths: seconds are needed", layout.name,
                         number, type);
-      parameter->parts.push_back(
-          {i, keys.number("PSCAL" + number).value_or(1), keys.number("PZERO" + number).value_or(0)});
+      parameter->parts.push_back({{i * value_bytes, layout.array.bitpix},
+                                  keys.number("PSCAL" + number).value_or(1),
+                                  keys.number("PZERO" + number).value_or(0)});
     }
   }
   const bool antennas = layout.antenna1.there() && layout.antenna2.there();
@@ -85,30 +87,26 @@ void read_parameters(const PrimaryHeader& header, UvfitsLayout& layout) {
     if (!there) throw DataError("{}: no parameter {} (PTYPEn): it is no UVFITS file", layout.name, what);
 }
 
-/// RA and DEC of the axes, in degrees.
-struct PhaseCentre {
-  std::optional<double> ra_deg, dec_deg;
-};
+}  // namespace
 
-PhaseCentre read_axes(const PrimaryHeader& header, UvfitsLayout& layout) {
-  const FitsKeys keys = header.keys();
-  const long n_axis = header.integer("NAXIS", 2, kMaxAxes);
-  PhaseCentre centre;
+UvfitsCentre read_uvfits_axes(UvfitsLayout& layout, const UvfitsAxisCards& cards, int first_axis,
+                              int end_axis) {
+  UvfitsCentre centre;
   bool has_complex = false, has_if = false;
   std::vector<std::pair<std::string, UvfitsAxis>> unnamed;
   std::size_t stride = 1;
-  for (long i = 2; i <= n_axis; ++i) {
+  for (int i = first_axis; i < end_axis; ++i) {
     const std::string number = std::to_string(i);
     UvfitsAxis axis;
-    axis.length = static_cast<std::size_t>(header.integer("NAXIS" + number, 1, 1e8));
+    axis.length = cards.length(i);
     axis.stride = stride;
-    axis.value = keys.number("CRVAL" + number).value_or(0);
-    axis.step = keys.number("CDELT" + number).value_or(0);
-    axis.pixel = keys.number("CRPIX" + number).value_or(1);
+    axis.value = cards.number("CRVAL", i).value_or(0);
+    axis.step = cards.number("CDELT", i).value_or(0);
+    axis.pixel = cards.number("CRPIX", i).value_or(1);
     if (__builtin_mul_overflow(stride, axis.length, &stride) || stride > kMaxValues)
-      throw DataError("{}: NAXIS{} = {}: groups of more than {} values", layout.name, number, axis.length,
+      throw DataError("{}: axis {} of {}: groups of more than {} values", layout.name, number, axis.length,
                       kMaxValues);
-    const std::string type = keys.text("CTYPE" + number).value_or("");
+    const std::string type = cards.text("CTYPE", i).value_or("");
     const std::string_view name = stem(type);
     if (name == "COMPLEX") {
       layout.complex = axis;
@@ -117,7 +115,7 @@ PhaseCentre read_axes(const PrimaryHeader& header, UvfitsLayout& layout) {
       layout.stokes = axis;
     } else if (name == "FREQ") {
       layout.freq = axis;
-    } else if (name == "IF") {
+    } else if (name == "IF" || name == "BAND") {
       layout.if_ = axis;
       has_if = true;
     } else if (name == "RA" && axis.length == 1) {
@@ -137,15 +135,15 @@ PhaseCentre read_axes(const PrimaryHeader& header, UvfitsLayout& layout) {
     throw DataError("{}: {} with {} values: only COMPLEX, STOKES, FREQ and IF may have more than one",
                     layout.name, unnamed[0].first, unnamed[0].second.length);
   if (!has_complex || (layout.complex.length != 2 && layout.complex.length != 3))
-    throw DataError("{}: axis COMPLEX of length {}: 2 or 3 is needed: it is no UVFITS file", layout.name,
-                    has_complex ? layout.complex.length : 0);
+    throw DataError("{}: axis COMPLEX of length {}: 2 or 3 is needed: {}", layout.name,
+                    has_complex ? layout.complex.length : 0, layout.names.cure);
   if (!(layout.freq.value > 0))
     throw DataError("{}: axis FREQ at {} Hz: a frequency is needed", layout.name, layout.freq.value);
   layout.n_values = stride;
   return centre;
 }
 
-void read_products(UvfitsLayout& layout) {
+void read_uvfits_products(UvfitsLayout& layout) {
   std::vector<Product> stored;
   for (std::size_t i = 0; i < layout.stokes.length; ++i) {
     const double number = layout.stokes.stride == 0 ? 1 : layout.stokes.at(i);
@@ -164,32 +162,62 @@ void read_products(UvfitsLayout& layout) {
         static_cast<std::size_t>(std::find(products.begin(), products.end(), product) - products.begin()));
 }
 
-}  // namespace
+void read_uvfits_tables(UvfitsLayout& layout, const UvfitsCentre& centre) {
+  layout.tables = fits_table_names(layout.name);
+  read_uvfits_antennas(layout);
+  read_uvfits_windows(layout);
+  if (!read_uvfits_sources(layout)) {
+    if (!centre.ra_deg || !centre.dec_deg || std::abs(*centre.dec_deg) > 90)
+      throw DataError("{}: no axes RA and DEC and no table {}: the phase centre is not known", layout.name,
+                      layout.names.sources);
+    layout.description.phase_centre = {wrapped_ra_rad(*centre.ra_deg), *centre.dec_deg * kRadPerDeg};
+  }
+  list_ignored_tables(layout);
+}
 
 UvfitsLayout read_uvfits_layout(const std::string& path) {
   const PrimaryHeader header(path);
   UvfitsLayout layout;
   layout.name = path;
+  layout.names = {"AIPS AN",
+                  "AIPS FQ",
+                  "FRQSEL",
+                  "IF FREQ",
+                  "CH WIDTH",
+                  "AIPS SU",
+                  "ID. NO.",
+                  {"AIPS FG", "AIPS CL", "AIPS SN", "AIPS BP"},
+                  "a UVFITS file is needed"};
   const FitsKeys keys = header.keys();
   if (!keys.flag("GROUPS") || header.integer("NAXIS1", 0, 1e12) != 0)
     throw DataError("{}: byte 0: no random groups (GROUPS = T, NAXIS1 = 0): it is no UVFITS file", path);
-  layout.bitpix = static_cast<int>(header.integer("BITPIX", -64, 64));
-  if (layout.bitpix != 16 && layout.bitpix != 32 && layout.bitpix != -32 && layout.bitpix != -64)
-    throw DataError("{}: BITPIX = {}: 16, 32, -32 or -64 is needed", path, layout.bitpix);
+  const int bitpix = static_cast<int>(header.integer("BITPIX", -64, 64));
+  if (bitpix != 16 && bitpix != 32 && bitpix != -32 && bitpix != -64)
+    throw DataError("{}: BITPIX = {}: 16, 32, -32 or -64 is needed", path, bitpix);
   layout.scale = keys.number("BSCALE").value_or(1);
   layout.zero = keys.number("BZERO").value_or(0);
-  layout.n_parameters = static_cast<std::size_t>(header.integer("PCOUNT", 1, kMaxParameters));
+  const auto n_parameters = static_cast<std::size_t>(header.integer("PCOUNT", 1, kMaxParameters));
+  const auto value_bytes = static_cast<std::size_t>(std::abs(bitpix)) / 8;
+  layout.array = {n_parameters * value_bytes, bitpix};
   layout.n_groups = header.integer("GCOUNT", 1, 1e15);
   LONGLONG begin = 0, data = 0, end = 0;
   int status = 0;
   if (fits_get_hduaddrll(header.file, &begin, &data, &end, &status) != 0)
     throw DataError("{}: {}", path, fits_error_text(status));
-  layout.data_offset = static_cast<std::uint64_t>(data);
+  layout.segments = {{static_cast<std::uint64_t>(data), layout.n_groups}};
   if (const auto other = other_equinox(keys))
     throw DataError("{}: {}: only coordinates of J2000 are supported: precess the file first", path, *other);
-  read_parameters(header, layout);
-  const PhaseCentre centre = read_axes(header, layout);
-  read_products(layout);
+  read_parameters(header, layout, n_parameters, value_bytes);
+  const UvfitsAxisCards cards{
+      [&](int axis) {
+        return static_cast<std::size_t>(header.integer("NAXIS" + std::to_string(axis), 1, 1e8));
+      },
+      [&](const char* keyword, int axis) { return keys.number(keyword + std::to_string(axis)); },
+      [&](const char* keyword, int axis) { return keys.text(keyword + std::to_string(axis)); }};
+  const UvfitsCentre centre =
+      read_uvfits_axes(layout, cards, 2, 1 + static_cast<int>(header.integer("NAXIS", 2, kMaxAxes)));
+  layout.group_bytes = (n_parameters + layout.n_values) * value_bytes;
+  read_uvfits_products(layout);
   MsDescription& set = layout.description;
   const auto known = [](std::optional<std::string> text) {
     return text && !text->empty() ? *text : std::string("unknown");
@@ -197,15 +225,7 @@ UvfitsLayout read_uvfits_layout(const std::string& path) {
   set.telescope = known(keys.text("TELESCOP"));
   set.observer = known(keys.text("OBSERVER"));
   set.source = known(keys.text("OBJECT"));
-  layout.tables = fits_table_names(path);
-  read_uvfits_antennas(layout);
-  read_uvfits_windows(layout);
-  if (!read_uvfits_sources(layout)) {
-    if (!centre.ra_deg || !centre.dec_deg || std::abs(*centre.dec_deg) > 90)
-      throw DataError("{}: no axes RA and DEC and no table AIPS SU: the phase centre is not known", path);
-    set.phase_centre = {wrapped_ra_rad(*centre.ra_deg), *centre.dec_deg * kRadPerDeg};
-  }
-  list_ignored_tables(layout);
+  read_uvfits_tables(layout, centre);
   return layout;
 }
 

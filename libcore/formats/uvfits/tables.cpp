@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "libcore/base/constants.h"
+#include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/formats/fits/table.h"
 #include "libcore/header/plausible.h"
@@ -14,7 +15,6 @@ namespace apsyn {
 namespace {
 
 constexpr long kMaxAntennas = 65535, kMaxRows = 1 << 20;
-constexpr const char* kCure = "a UVFITS file is needed";
 
 bool has_table(const UvfitsLayout& layout, const std::string& name, int version) {
   return std::find(layout.tables.begin(), layout.tables.end(), std::pair{name, version}) !=
@@ -36,8 +36,8 @@ double utc_offset(const UvfitsLayout& layout, const FitsTable& table) {
   if (system.empty() || system == "UTC") return 0;
   const double iat_minus_utc_s = table.key_number("IATUTC").value_or(0);
   if ((system != "IAT" && system != "TAI") || iat_minus_utc_s == 0)
-    throw DataError("{}: AIPS AN: TIMSYS = '{}', IATUTC = {}: UTC, or IAT with IATUTC, is needed",
-                    layout.name, system, iat_minus_utc_s);
+    throw DataError("{}: {}: TIMSYS = '{}', IATUTC = {}: UTC, or IAT with IATUTC, is needed", layout.name,
+                    layout.names.antennas, system, iat_minus_utc_s);
   return -iat_minus_utc_s;
 }
 
@@ -68,17 +68,18 @@ void add_subarray(UvfitsLayout& layout, const FitsTable& table, int subarray, St
   const auto mounts = table.has("MNTSTA") ? table.integers("MNTSTA") : std::vector<int>();
   const auto diameters = table.has("DIAMETER") ? table.numbers("DIAMETER") : std::vector<double>();
   const Vec3 centre = array_centre(table);
-  check_position(layout.name, "AIPS AN: ARRAYX, ARRAYY or ARRAYZ", centre);
+  check_position(layout.name, fmt::format("{}: ARRAYX, ARRAYY or ARRAYZ", layout.names.antennas), centre);
   const bool relative = dot(centre, centre) > 1;
   if (relative) stations.centre_m = centre;
+  const bool turned = relative && !layout.idi;  // FITS-IDI has geocentric axes everywhere
   const bool left_handed = table.key_text("XYZHAND").value_or("RIGHT") == "LEFT";
   for (std::size_t i = 0; i < names.size(); ++i) {
     Vec3 position{positions[3 * i], positions[3 * i + 1], positions[3 * i + 2]};
     if (!std::isfinite(position[0] + position[1] + position[2]))
-      throw DataError("{}: AIPS AN row {}: STABXYZ is no point", layout.name, i + 1);
-    check_position(layout.name, "AIPS AN: STABXYZ", position);
+      throw DataError("{}: {} row {}: STABXYZ is no point", layout.name, layout.names.antennas, i + 1);
+    check_position(layout.name, fmt::format("{}: STABXYZ", layout.names.antennas), position);
     if (left_handed) position[1] = -position[1];
-    if (relative) position = geocentric(position, centre);
+    if (relative) position = turned ? geocentric(position, centre) : centre + position;
     const std::string name = names[i].empty() ? fmt::format("ant{}", numbers[i]) : names[i];
     // The same antenna in several subarrays is one.
     std::size_t at = 0;
@@ -92,7 +93,8 @@ void add_subarray(UvfitsLayout& layout, const FitsTable& table, int subarray, St
           diameters.empty() || !(diameters[i] > 0) || !std::isfinite(diameters[i]) ? 0 : diameters[i]);
     }
     if (!layout.antenna_of.emplace(std::pair{subarray, numbers[i]}, static_cast<int>(at)).second)
-      throw DataError("{}: AIPS AN row {}: NOSTA {} a second time", layout.name, i + 1, numbers[i]);
+      throw DataError("{}: {} row {}: NOSTA {} a second time", layout.name, layout.names.antennas, i + 1,
+                      numbers[i]);
   }
 }
 
@@ -107,8 +109,8 @@ Site site_of(const UvfitsLayout& layout, const Stations& stations) {
       ++n;
     }
   if (n == 0 || dot(sum, sum) < n * 1e6)
-    throw DataError("{}: AIPS AN: no antenna stands on the Earth: it does not tell where the array is",
-                    layout.name);
+    throw DataError("{}: {}: no antenna stands on the Earth: it does not tell where the array is",
+                    layout.name, layout.names.antennas);
   for (double& component : sum) component /= n;
   return site_from_geocentric(sum);
 }
@@ -131,8 +133,8 @@ void add_window(UvfitsLayout& layout, double offset_hz, double step_hz) {
                       window.channel_hz.back());
   }
   if (!(std::abs(step_hz) > 0))
-    throw DataError("{}: channels {} Hz wide: CDELT of FREQ or CH WIDTH of AIPS FQ is needed", layout.name,
-                    step_hz);
+    throw DataError("{}: channels {} Hz wide: CDELT of FREQ or {} of {} is needed", layout.name, step_hz,
+                    layout.names.width, layout.names.windows);
   MsDescription& set = layout.description;
   if (set.channel_hz.empty()) {
     set.channel_hz = window.channel_hz;
@@ -140,6 +142,17 @@ void add_window(UvfitsLayout& layout, double offset_hz, double step_hz) {
   } else {
     set.more_windows.push_back(std::move(window));
   }
+}
+
+/// EQUINOX of FITS-IDI is a text: J2000.
+std::vector<double> equinoxes(const FitsTable& table) {
+  std::vector<double> years;
+  for (const std::string& text : table.texts("EQUINOX")) {
+    const std::string_view digits =
+        std::string_view(text).substr(text.starts_with('J') || text.starts_with('B'));
+    years.push_back(text.empty() ? 2000 : finite_number(digits).value_or(0));
+  }
+  return years;
 }
 
 }  // namespace
@@ -150,10 +163,10 @@ double wrapped_ra_rad(double ra_deg) {
 }
 
 void read_uvfits_antennas(UvfitsLayout& layout) {
-  constexpr const char* kName = "AIPS AN";
+  const char* const name = layout.names.antennas;
   Stations stations;
-  for (int subarray = 1; subarray == 1 || has_table(layout, kName, subarray); ++subarray) {
-    const FitsTable table(layout.name, kName, kMaxAntennas, kCure, subarray == 1 ? 0 : subarray);
+  for (int subarray = 1; subarray == 1 || has_table(layout, name, subarray); ++subarray) {
+    const FitsTable table(layout.name, name, kMaxAntennas, layout.names.cure, subarray == 1 ? 0 : subarray);
     add_subarray(layout, table, subarray, stations);
     if (subarray == 1) layout.utc_offset_s = utc_offset(layout, table);
   }
@@ -166,44 +179,51 @@ void read_uvfits_antennas(UvfitsLayout& layout) {
 }
 
 void read_uvfits_windows(UvfitsLayout& layout) {
-  constexpr const char* kName = "AIPS FQ";
+  const char* const name = layout.names.windows;
   const std::size_t n_if = layout.if_.length;
-  if (!has_table(layout, kName, 1)) {
+  if (!has_table(layout, name, 1)) {
     if (n_if > 1)
-      throw DataError("{}: {} IFs and no table AIPS FQ: their frequencies are not known", layout.name, n_if);
+      throw DataError("{}: {} IFs and no table {}: their frequencies are not known", layout.name, n_if, name);
     layout.setup_of[1] = 0;
     return add_window(layout, 0, layout.freq.step);
   }
-  const FitsTable table(layout.name, kName, kMaxRows, kCure);
+  const FitsTable table(layout.name, name, kMaxRows, layout.names.cure);
   const auto width = static_cast<long>(n_if);
-  const auto numbers = table.integers("FRQSEL");
-  const auto offsets_hz = table.numbers("IF FREQ", width), widths_hz = table.numbers("CH WIDTH", width);
+  const auto numbers = table.integers(layout.names.window_number);
+  const auto offsets_hz = table.numbers(layout.names.offset, width),
+             widths_hz = table.numbers(layout.names.width, width);
   std::vector<int> sidebands(offsets_hz.size(), 1);
   if (table.has("SIDEBAND")) sidebands = table.integers("SIDEBAND", width);
   for (std::size_t row = 0; row < numbers.size(); ++row) {
     if (!layout.setup_of.emplace(numbers[row], row).second)
-      throw DataError("{}: AIPS FQ row {}: FRQSEL {} a second time", layout.name, row + 1, numbers[row]);
+      throw DataError("{}: {} row {}: {} {} a second time", layout.name, name, row + 1,
+                      layout.names.window_number, numbers[row]);
     for (std::size_t i = row * n_if; i < (row + 1) * n_if; ++i)
       add_window(layout, offsets_hz[i], channel_step(widths_hz[i], sidebands[i], layout.freq.step));
   }
 }
 
 bool read_uvfits_sources(UvfitsLayout& layout) {
-  constexpr const char* kName = "AIPS SU";
-  if (!layout.source.there() || !has_table(layout, kName, 1)) return false;
-  const FitsTable table(layout.name, kName, kMaxRows, kCure);
-  const auto numbers = table.integers("ID. NO.");
+  const char* const name = layout.names.sources;
+  if (!layout.source.there() || !has_table(layout, name, 1)) return false;
+  const FitsTable table(layout.name, name, kMaxRows, layout.names.cure);
+  // Older FITS-IDI files call it otherwise.
+  const char* number_column = layout.names.source_number;
+  if (layout.idi && !table.has(number_column)) number_column = "ID_NO.";
+  const auto numbers = table.integers(number_column);
   const auto names = table.texts("SOURCE");
   const auto ra_deg = table.numbers("RAEPO"), dec_deg = table.numbers("DECEPO");
   std::vector<double> epochs(numbers.size(), 2000);
   if (table.has("EPOCH")) epochs = table.numbers("EPOCH");
+  if (table.has("EQUINOX")) epochs = equinoxes(table);
   MsDescription& set = layout.description;
   for (std::size_t row = 0; row < numbers.size(); ++row) {
     if (epochs[row] != 2000 || !std::isfinite(ra_deg[row]) || !(std::abs(dec_deg[row]) <= 90))
-      throw DataError("{}: AIPS SU row {}: RAEPO {}, DECEPO {}, EPOCH {}: a direction of J2000 is needed",
-                      layout.name, row + 1, ra_deg[row], dec_deg[row], epochs[row]);
+      throw DataError("{}: {} row {}: RAEPO {}, DECEPO {}, EPOCH {}: a direction of J2000 is needed",
+                      layout.name, name, row + 1, ra_deg[row], dec_deg[row], epochs[row]);
     if (!layout.field_of.emplace(numbers[row], static_cast<int>(row)).second)
-      throw DataError("{}: AIPS SU row {}: ID. NO. {} a second time", layout.name, row + 1, numbers[row]);
+      throw DataError("{}: {} row {}: {} {} a second time", layout.name, name, row + 1, number_column,
+                      numbers[row]);
     const MsField field{names[row], {wrapped_ra_rad(ra_deg[row]), dec_deg[row] * kRadPerDeg}};
     if (row == 0) {
       set.source = field.name;
@@ -217,7 +237,7 @@ bool read_uvfits_sources(UvfitsLayout& layout) {
 
 void list_ignored_tables(UvfitsLayout& layout) {
   for (const auto& [name, version] : layout.tables)
-    for (const char* applied : {"AIPS FG", "AIPS CL", "AIPS SN", "AIPS BP"})
+    for (const char* applied : layout.names.corrections)
       if (name == applied) layout.ignored_tables.push_back(fmt::format("{} {}", name, version));
 }
 

@@ -17,15 +17,19 @@ namespace {
 
 constexpr double kMjdOfJd0 = -2400000.5;
 
-/// The big-endian number of the file's BITPIX at `bytes`.
+/// The big-endian number at `bytes`.
 double stored_number(const std::uint8_t* bytes, int bitpix) {
   std::uint64_t value = 0;
   for (int i = 0; i < std::abs(bitpix) / 8; ++i) value = value << 8 | bytes[i];
   switch (bitpix) {
+    case 8:
+      return static_cast<double>(value);
     case 16:
       return static_cast<std::int16_t>(value);
     case 32:
       return static_cast<std::int32_t>(value);
+    case 64:
+      return static_cast<double>(static_cast<std::int64_t>(value));
     case -32:
       return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)));
     default:
@@ -70,9 +74,10 @@ struct UvfitsReader::State {
   UvfitsCounts counts;
 
   State(const std::string& path, const UvfitsOptions& wanted)
-      : options(wanted), layout(read_uvfits_layout(path)), source(path) {
-    source.skip(layout.data_offset);
-    bytes.resize((layout.n_parameters + layout.n_values) * value_bytes());
+      : options(wanted),
+        layout(apsyn::is_fits_idi(path) ? read_fits_idi_layout(path) : read_uvfits_layout(path)),
+        source(path) {
+    bytes.resize(layout.group_bytes);
     const auto& products = layout.description.products;
     for (Product product : products) {
       const auto at = std::find(products.begin(), products.end(), turned(product));
@@ -89,11 +94,9 @@ struct UvfitsReader::State {
     constexpr double kSameTime_s = 1e-3;  // dates of float32 do not tell more
     std::map<std::pair<int, int>, double> before;
     double shortest_s = INFINITY;
-    for (std::uint64_t at = layout.data_offset; next < std::min(layout.n_groups, kMaxGroups);
-         at += bytes.size()) {
+    while (next < std::min(layout.n_groups, kMaxGroups)) {
       ++next;
-      if (source.read_at(at, bytes.data(), layout.n_parameters * value_bytes()) <
-          layout.n_parameters * value_bytes())
+      if (source.read_at(group_byte(), bytes.data(), bytes.size()) < bytes.size())
         break;  // what is missing is told where it is read
       const Group group = parse();
       const auto [last, is_new] = before.try_emplace(std::minmax({group.ant1, group.ant2}), group.time_mjd_s);
@@ -110,20 +113,31 @@ struct UvfitsReader::State {
         layout.name);
   }
 
-  std::size_t value_bytes() const { return static_cast<std::size_t>(std::abs(layout.bitpix)) / 8; }
+  /// Where the group begins that has been read last.
+  std::uint64_t group_byte() const {
+    std::int64_t index = next - 1;
+    for (const UvfitsSegment& segment : layout.segments) {
+      if (index < segment.n_groups)
+        return segment.data_byte + static_cast<std::uint64_t>(index) * layout.group_bytes;
+      index -= segment.n_groups;
+    }
+    return 0;
+  }
+  double number(const UvfitsNumber& stored, std::size_t index = 0) const {
+    const auto size = static_cast<std::size_t>(std::abs(stored.bitpix)) / 8;
+    return stored_number(bytes.data() + stored.byte + index * size, stored.bitpix);
+  }
   std::size_t n_if() const { return layout.if_.length; }
 
   double parameter(const UvfitsParameter& wanted, double base = 0) const {
     // Offsets first: dates keep their precision.
     double sum = base;
     for (const auto& part : wanted.parts) sum += part.zero;
-    for (const auto& part : wanted.parts)
-      sum += part.scale * stored_number(bytes.data() + part.index * value_bytes(), layout.bitpix);
+    for (const auto& part : wanted.parts) sum += part.scale * number(part.stored);
     return sum;
   }
   [[noreturn]] void fail(const std::string& what) const {
-    throw DataError("{}: group {} at byte {}: {}", layout.name, next - 1,
-                    layout.data_offset + static_cast<std::uint64_t>(next - 1) * bytes.size(), what);
+    throw DataError("{}: group {} at byte {}: {}", layout.name, next - 1, group_byte(), what);
   }
   int whole(const UvfitsParameter& wanted, const char* name) const {
     const double value = parameter(wanted);
@@ -135,10 +149,9 @@ struct UvfitsReader::State {
     if (pending) return true;
     if (next == layout.n_groups) return false;
     ++next;
-    const std::uint64_t at = source.offset();
-    if (const std::size_t n = source.read(bytes.data(), bytes.size()); n < bytes.size())
+    if (const std::size_t n = source.read_at(group_byte(), bytes.data(), bytes.size()); n < bytes.size())
       throw DataError("{}: group {} at byte {}: the file ends after {} of its {} bytes", layout.name,
-                      next - 1, at, n, bytes.size());
+                      next - 1, group_byte(), n, bytes.size());
     pending = true;
     return true;
   }
@@ -155,14 +168,19 @@ struct UvfitsReader::State {
       // 256 i + j, or 2048 i + j + 65536 for arrays of more than 255; hundredths count subarrays from 0.
       const int number = static_cast<int>(code + 0.001);
       subarray = 1 + static_cast<int>(std::lround((code - number) * 100));
-      const int base = number > 65536 ? 2048 : 256, rest = number > 65536 ? number - 65536 : number;
+      // FITS-IDI of more than 255 stations: 65536 i + j.
+      const bool large = number > 65536;
+      const int base = !large       ? 256
+                       : layout.idi ? 65536
+                                    : 2048,
+                rest = large && !layout.idi ? number - 65536 : number;
       first = rest / base;
       second = rest % base;
     }
     const auto find = [&](int number) {
       const auto antenna = layout.antenna_of.find({subarray, number});
       if (antenna == layout.antenna_of.end())
-        fail(fmt::format("antenna {} of subarray {} is not in AIPS AN", number, subarray));
+        fail(fmt::format("antenna {} of subarray {} is not in {}", number, subarray, layout.names.antennas));
       return antenna->second;
     };
     group.ant1 = find(first);
@@ -171,7 +189,8 @@ struct UvfitsReader::State {
 
   Group parse() const {
     Group group;
-    // Coordinates and phases go together in both formats, so both are taken as they are.
+    // Coordinates are taken as they are. Phases go together with them in UVFITS; those of FITS-IDI are
+    // opposite, which copy_cells() turns.
     group.uvw_m = {parameter(layout.u) * kSpeedOfLight_m_s, parameter(layout.v) * kSpeedOfLight_m_s,
                    parameter(layout.w) * kSpeedOfLight_m_s};
     group.time_mjd_s = parameter(layout.date, kMjdOfJd0) * 86400 + layout.utc_offset_s;
@@ -190,35 +209,41 @@ struct UvfitsReader::State {
     if (layout.setup.there() && layout.setup_of.size() > 1) {
       const int number = whole(layout.setup, "FREQSEL");
       const auto setup = layout.setup_of.find(number);
-      if (setup == layout.setup_of.end()) fail(fmt::format("frequency setup {} is not in AIPS FQ", number));
+      if (setup == layout.setup_of.end())
+        fail(fmt::format("frequency setup {} is not in {}", number, layout.names.windows));
       group.setup = setup->second;
     }
     return group;
   }
 
   void copy_cells(UvfitsRows& rows, std::size_t row, bool turn) {
-    const std::uint8_t* values = bytes.data() + layout.n_parameters * value_bytes();
     if (turn)
       for (const std::size_t product : layout.product_of)
         if (turned_product[product] >= layout.description.products.size())
           fail(fmt::format("antennas in falling order, and {} without its counterpart",
                            product_name(layout.description.products[product])));
-    const auto number = [&](std::size_t at) {
-      return layout.zero + layout.scale * stored_number(values + at * value_bytes(), layout.bitpix);
+    const bool conjugate = turn != layout.idi;
+    const auto value_at = [&](std::size_t at) {
+      return layout.zero + layout.scale * number(layout.array, at);
+    };
+    const auto weight_beside = [&](std::size_t i, std::size_t s) {
+      const std::size_t of_if = i * layout.weights_per_if;
+      return layout.weights ? number(*layout.weights, layout.weights_per_if == 1 ? of_if : of_if + s) : 1.0;
     };
     for (std::size_t i = 0; i < n_if(); ++i)
       for (std::size_t chan = 0; chan < layout.freq.length; ++chan)
         for (std::size_t s = 0; s < layout.product_of.size(); ++s) {
           const std::size_t at = i * layout.if_.stride + chan * layout.freq.stride + s * layout.stokes.stride;
-          const std::complex<double> value(number(at), number(at + layout.complex.stride));
-          double weight = layout.complex.length == 3 ? number(at + 2 * layout.complex.stride) : 1;
+          const std::complex<double> value(value_at(at), value_at(at + layout.complex.stride));
+          double weight =
+              layout.complex.length == 3 ? value_at(at + 2 * layout.complex.stride) : weight_beside(i, s);
           if (options.absolute_weights) weight = std::abs(weight);
           const bool finite =
               std::isfinite(value.real()) && std::isfinite(value.imag()) && std::isfinite(weight);
           ++(!finite ? counts.not_finite : weight > 0 ? counts.used : counts.not_positive);
           const std::size_t product = turn ? turned_product[layout.product_of[s]] : layout.product_of[s];
           rows.data[i](row, chan, product) =
-              finite ? std::complex<float>(turn ? std::conj(value) : value) : std::complex<float>();
+              finite ? std::complex<float>(conjugate ? std::conj(value) : value) : std::complex<float>();
           rows.weight[i](row, chan, product) = finite && weight > 0 ? static_cast<float>(weight) : 0.0f;
         }
   }
@@ -242,6 +267,9 @@ UvfitsReader::~UvfitsReader() = default;
 
 const MsDescription& UvfitsReader::description() const {
   return state_->layout.description;
+}
+bool UvfitsReader::is_fits_idi() const {
+  return state_->layout.idi;
 }
 std::int64_t UvfitsReader::n_groups() const {
   return state_->layout.n_groups;

@@ -6,6 +6,10 @@
 // (real, imaginary, weight), STOKES, FREQ and IF in any order. Tables: AIPS AN, one for each subarray; AIPS
 // FQ; AIPS SU where there are several sources. CFITSIO reads the header and the tables, after the sizes of
 // all HDUs have been checked.
+//
+// FITS-IDI (AIPS Memo 114), as VLBI correlators, the EVN and LWA write it, is read as well: rows of UV_DATA
+// are the groups, of columns and in place of the tables ARRAY_GEOMETRY, FREQUENCY and SOURCE. Its phases are
+// opposite.
 #pragma once
 
 #include <complex>
@@ -53,6 +57,7 @@ class UvfitsReader {
   /// YY; history is that of the caller.
   const MsDescription& description() const;
   std::int64_t n_groups() const;
+  bool is_fits_idi() const;
   /// Tables that are there and mean something but are not applied: flags, calibration.
   const std::vector<std::string>& ignored_tables() const;
   std::uint64_t memory_bytes(std::size_t max_rows) const;
