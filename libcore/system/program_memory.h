@@ -45,6 +45,21 @@ inline void return_freed_memory() {
   malloc_trim(0);
 }
 
+/// What malloc() keeps of memory that was freed in pieces too small to be mapped, after
+/// keep_little_freed_memory().
+inline constexpr std::uint64_t kKeptBytes = 16 << 20;
+
+/// Grids, images, blocks and whatever else has `mapped_bytes` or more go back to the system when they are
+/// freed. By default malloc() raises that limit to the largest piece that was freed, up to 32 MB, and keeps
+/// smaller ones for the next of their size: one stage's are of no use to another, and how many threads keep
+/// some at a time differs from run to run. It does so for each thread by itself, of which two heaps are
+/// enough here: no loop allocates.
+inline void keep_little_freed_memory(int mapped_bytes = 1 << 20) {
+  mallopt(M_MMAP_THRESHOLD, mapped_bytes);
+  mallopt(M_TRIM_THRESHOLD, int{kKeptBytes});
+  mallopt(M_ARENA_MAX, 2);
+}
+
 /// What drawing a picture of about so many pixels on a side takes, until it is written: the font and, at 4000
 /// pixels, 10.7 bytes a pixel were measured.
 constexpr std::uint64_t picture_bytes(std::size_t size) {

@@ -18,6 +18,7 @@
 #include "libcore/imaging/blocks.h"
 #include "libcore/streams/detect.h"
 #include "libcore/system/device.h"
+#include "libcore/system/program_memory.h"
 #include "tools/calibrate/apply.h"
 #include "tools/calibrate/chain.h"
 #include "tools/calibrate/directions.h"
@@ -220,6 +221,7 @@ int main(int argc, char** argv) {
   declare(tool, options);
   return tool.run(argc, argv, [&] {
     check_options(tool, options);
+    keep_little_freed_memory();
     switch (options.mode) {
       case Mode::solve:
         return run_solve(tool, options);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/clean/visibilities.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -215,9 +213,6 @@ std::uint64_t cleaning_on_device(const DeconvolutionSettings& how, std::size_t n
                                     (kWorkBytes + kPlaneBytes * together + kScaleBytes * n_scales));
 }
 
-/// What malloc() keeps of memory that was freed, in pieces of up to half of it.
-constexpr std::uint64_t kKeptBytes = 16 << 20;
-
 /// What lies in two images is found in both and taken out of the visibilities twice.
 void warn_of_overlaps(const std::vector<Field>& fields, const ImagingOptions& imaging) {
   const double width_rad = imaging.cell_rad * static_cast<double>(imaging.n_x),
@@ -231,16 +226,6 @@ void warn_of_overlaps(const std::vector<Field>& fields, const ImagingOptions& im
           "its flux is shared between them: choose centres that are farther apart, or smaller images",
           a, b);
     }
-}
-
-/// Grids, images and blocks go back to the system when they are freed. By default malloc() keeps memory of up
-/// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another; and it
-/// does so for each thread by itself, of which two heaps are enough here: no loop allocates.
-void keep_little_freed_memory() {
-  constexpr int large = 8 << 20;
-  mallopt(M_MMAP_THRESHOLD, large);
-  mallopt(M_TRIM_THRESHOLD, int{kKeptBytes});
-  mallopt(M_ARENA_MAX, 2);
 }
 
 /// What the sets and options say before the first visibility is read.
@@ -314,7 +299,7 @@ ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings&
 
 void clean_visibilities(Tool& tool, const VisibilityOptions& options, const DeconvolutionOptions& how) {
   check_visibilities(tool, options);
-  keep_little_freed_memory();
+  keep_little_freed_memory(8 << 20);  // each cycle takes what is smaller again
   tool.stage("open");
   const auto locks = lock_columns(tool, options.columns, options.imager);
   BufferedSource input(

@@ -11,6 +11,7 @@
 #include "libcore/imaging/prediction_target.h"
 #include "libcore/sky/sky_model.h"
 #include "libcore/system/device.h"
+#include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"
 #include "tools/idg-degrid/options.h"
 #include "tools/imaging/device_choice.h"
@@ -52,6 +53,7 @@ Device device_for(Tool& tool, const idg_degrid::Options& options, const Model& m
 
 void run(Tool& tool, idg_degrid::Options& options) {
   check_options(tool, options);
+  keep_little_freed_memory();
   options.n_sets = options.inputs.size();
   tool.stage("open");
   const Model model = open_model(options);
