@@ -45,6 +45,7 @@ END
     [epic-frames]="epic-image -q --channels 4 --size 32 --accumulate 20ms ../in.dada -o out-%d.fits"
     [ingest]="ingest -q --from raw $raw --start 2024-01-01T12:00:00 --antennas array.csv ../in.raw -o out.dada"
     [ingest-uvfits]="ingest -q --from uvfits $APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits -o out.ms"
+    [flag]="flag -q ../in.vis --edges 1 --non-finite --report out.json -o out.vis"
     [transform]="transform -q ../in.vis --average-time 10ms --average-channels 2 -o out.vis"
     [transform-uvh5]="transform -q ../in.ms -o out.uvh5"
     [transform-uvfits]="transform -q ../in.ms -o out.uvfits"

@@ -74,6 +74,22 @@ BOOST_AUTO_TEST_CASE(blank_channels_of_a_cube_take_no_part) {
   BOOST_CHECK_THROW(prepare_psf(psf, "psf.fits", other), DataError);
 }
 
+// Images of 1 and 5 Jy with weights of 1 and 3 have a mean of 4 Jy with a weight of 4, over the band of both.
+BOOST_AUTO_TEST_CASE(images_weigh_in_their_mean) {
+  std::vector<Image> images;
+  for (int part = 0; part < 2; ++part) {
+    images.push_back(cube(2, 1, 1 + 4 * part));
+    images.back().info.freq_hz = 100e6 + 10e6 * part;
+    images.back().info.keywords.emplace_back("WSCIMGWG", 1 + 2 * part);
+  }
+  const Image mean = mean_image(images, groups_of(images));
+  for (std::size_t stokes = 0; stokes < 2; ++stokes) BOOST_TEST(mean.pixels(stokes, 0, 3, 5) == 4);
+  BOOST_TEST(mean.info.freq_hz == 105e6);
+  BOOST_TEST(mean.info.bandwidth_hz == 12e6);
+  BOOST_REQUIRE(mean.info.keywords.size() == 1u);
+  BOOST_TEST(mean.info.keywords[0].second == 4);
+}
+
 // Two cubes of two polarisations and three frequencies, every plane of a value of its own, there and back;
 // and a PSF of one plane, which serves all.
 BOOST_AUTO_TEST_CASE(planes_of_several_cubes_are_stacked_in_order) {

@@ -169,6 +169,24 @@ BOOST_AUTO_TEST_CASE(components_name_their_own_polarisation) {
   }
 }
 
+// The flux that is reported of joined polarisations is the first one's, as the groups weigh.
+BOOST_AUTO_TEST_CASE(the_flux_of_joined_polarisations_is_that_of_the_first) {
+  const Buffer<float, 4> psf = psfs({0, 0});
+  Images images(2, 2);
+  for (std::size_t g = 0; g < 2; ++g)
+    for (std::size_t p = 0; p < 2; ++p) images.residual(g, p, 20, 30) = static_cast<float>(1 + 2 * p + 4 * g);
+  DeconvolutionSettings settings = joined_channels();
+  settings.join_polarizations = true;
+  Deconvolver deconvolver(settings, psf, {{1e8, 1}, {2e8, 3}}, {2, kSize, kSize});
+  const CycleReport report = deconvolver.minor_cycle(images.residual, images.model);
+  BOOST_REQUIRE(report.sets.size() == 1u);
+  BOOST_TEST(report.sets[0].n_pols == 2u);
+  for (std::size_t g = 0; g < 2; ++g)
+    for (std::size_t p = 0; p < 2; ++p)
+      BOOST_TEST(images.model(g, p, 20, 30) == static_cast<float>(1 + 2 * p + 4 * g));
+  BOOST_TEST(std::abs(report.sets[0].model_flux_jy - 4.0) < 1e-6);  // (1 x 1 + 3 x 5) / 4
+}
+
 // Heights of scales are compared with a bias, and a stay at one scale has limits without it: a scale so much
 // narrower than the beam that its bias is 0.32 is no divergence.
 BOOST_AUTO_TEST_CASE(a_bias_far_below_one_is_no_divergence) {
