@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes the systematic cases into tests/fuzz/cases: for every parser a small good input, and that input with each
 field of its header in turn at the ends of its range. Cases that the fuzzer found are kept beside them (found-*)."""
+import gzip
 import os
 import struct
 
@@ -284,7 +285,8 @@ def make_fits():
     aperture = screen[:5] + [("NAXIS3", "2")] + screen[6:16] + [("CTYPE3", "'COMPLEX'")]
     fits_cases("aperture", lambda p: hdu(p, struct.pack(">12d", *range(12))), aperture,
                [("NAXIS1", "0"), ("NAXIS1", "99999999999"), ("NAXIS3", "1"), ("CDELT1", "0"), ("CDELT2", "-1"), ("CRVAL1", "NaN"), ("CTYPE1", "'RA'"), ("CTYPE3", "'TIME'")])
-    primary = [("SIMPLE", "T"), ("BITPIX", "8"), ("NAXIS", "0"), ("EXTEND", "T")]
+    primary = [("SIMPLE", "T"), ("BITPIX", "8"), ("NAXIS", "0"), ("EXTEND", "T"), ("GPSTIME", "1196175296"), ("RA", "50.8"), ("DEC", "-40.5"),
+               ("CHANNELS", "'120'"), ("FINECHAN", "640"), ("NCHANS", "2"), ("INTTIME", "0.5")]
     columns = [("Input", "I"), ("Antenna", "I"), ("TileName", "8A"), ("Pol", "A"), ("Flag", "I"), ("Length", "14A"), ("North", "E"), ("East", "E"),
                ("Height", "E"), ("Delays", "16I"), ("VCSOrder", "I")]
     rows = b""
@@ -298,6 +300,38 @@ def make_fits():
     fits_cases("metafits", lambda p: hdu(primary) + hdu(p, rows), table,
                [("NAXIS1", "0"), ("NAXIS1", "999"), ("NAXIS2", "0"), ("NAXIS2", "99999999"), ("TFIELDS", "999"), ("PCOUNT", "-1"),
                 ("TFORM3", "'9999999A'"), ("TFORM7", "'PE(3)'"), ("TTYPE2", "'Other'")])
+    for i, (key, value) in enumerate((("CHANNELS", "'120,'"), ("NCHANS", "1E9"), ("FINECHAN", "NaN"), ("INTTIME", "-1"))):
+        put("metafits", f"observation-{i}", hdu([(k, value if k == key else v) for k, v in primary]) + hdu(table, rows))
+
+
+def make_mwa_files():
+    """Files of MWAX: two tiles, two fine channels; the target has their metafits."""
+    times = [("TIME", "1512140080"), ("MILLITIM", "0")]
+    primary = [("SIMPLE", "T"), ("BITPIX", "8"), ("NAXIS", "0"), ("EXTEND", "T"), ("CORR_VER", "2"), ("OBSID", "1196175296"), ("INTTIME", "0.5"),
+               ("FINECHAN", "640"), ("NINPUTS", "4")] + times
+
+    def image(n_columns, values):
+        cards = [("XTENSION", "'IMAGE   '"), ("BITPIX", "-32"), ("NAXIS", "2"), ("NAXIS1", str(n_columns)), ("NAXIS2", "3"), ("PCOUNT", "0"), ("GCOUNT", "1")]
+        return cards + times, struct.pack(f">{len(values)}f", *values)
+
+    weights = hdu(*image(4, [1] * 12))
+    visibilities, data = image(16, range(48))
+    fits_cases("mwa-fits", lambda p: hdu(primary) + hdu(p, data) + weights, visibilities,
+               [("NAXIS1", "0"), ("NAXIS1", "99999999"), ("NAXIS2", "9223372036854775807"), ("NAXIS", "3"), ("BITPIX", "-33"), ("BITPIX", "64"),
+                ("TIME", "1E300"), ("MILLITIM", "-1"), ("PCOUNT", "-1")])
+    for i, (key, value) in enumerate((("OBSID", "1"), ("FINECHAN", "NaN"), ("INTTIME", "'x'"), ("NINPUTS", "0"))):
+        put("mwa-fits", f"primary-{i}", hdu([(k, value if k == key else v) for k, v in primary]) + hdu(visibilities, data) + weights)
+    rows = [gzip.compress(data[64 * i : 64 * (i + 1)], mtime=0) for i in range(3)]
+    heap = b"".join(rows)
+    index = b"".join(struct.pack(">ii", len(row), sum(len(r) for r in rows[:i])) for i, row in enumerate(rows))
+    packed = [("XTENSION", "'BINTABLE'"), ("BITPIX", "8"), ("NAXIS", "2"), ("NAXIS1", "8"), ("NAXIS2", "3"), ("PCOUNT", str(len(heap))), ("GCOUNT", "1"),
+              ("TFIELDS", "1"), ("TTYPE1", "'COMPRESSED_DATA'"), ("TFORM1", f"'1PB({len(rows[0])})'"), ("ZIMAGE", "T"), ("ZBITPIX", "-32"), ("ZNAXIS", "2"),
+              ("ZNAXIS1", "16"), ("ZNAXIS2", "3"), ("ZTILE1", "16"), ("ZTILE2", "1"), ("ZCMPTYPE", "'GZIP_1'")] + times
+    put("mwa-fits", "good-packed", hdu(primary) + hdu(packed, index + heap) + weights)
+    for i, (key, value) in enumerate((("ZTILE1", "0"), ("ZTILE2", "99999999"), ("ZCMPTYPE", "'RICE_1'"), ("ZCMPTYPE", "'HCOMPRESS_1'"), ("TFORM1", "'1QD'"),
+                                      ("ZBITPIX", "8"), ("PCOUNT", "0"))):
+        put("mwa-fits", f"packed-{i}", hdu(primary) + hdu([(k, value if k == key else v) for k, v in packed], index + heap) + weights)
+    put("mwa-fits", "packed-heap", hdu(primary) + hdu(packed, struct.pack(">ii", 2**31 - 1, -5) * 3 + noise(len(heap))) + weights)
 
 
 def make_uvfits():
@@ -324,6 +358,40 @@ def make_uvfits():
     put("uvfits", "no-antennas", hdu(main, group * 2))
     for i, (key, value) in enumerate((("NAXIS2", "0"), ("TFORM2", "'2D'"))):
         put("uvfits", f"an-{i}", hdu(main, group * 2) + hdu([(k, value if k == key else v) for k, v in table], rows))
+
+
+    make_fits_idi()
+
+
+def make_fits_idi():
+    def table(name, columns, rows, more=()):
+        pairs = [("XTENSION", "'BINTABLE'"), ("BITPIX", "8"), ("NAXIS", "2"), ("NAXIS1", str(len(rows[0]))), ("NAXIS2", str(len(rows))), ("PCOUNT", "0"),
+                 ("GCOUNT", "1"), ("TFIELDS", str(len(columns))), ("EXTNAME", f"'{name}'")]
+        for i, (column, form) in enumerate(columns):
+            pairs += [(f"TTYPE{i + 1}", f"'{column}'"), (f"TFORM{i + 1}", f"'{form}'")]
+        return pairs + list(more), b"".join(rows)
+
+    primary = [("SIMPLE", "T"), ("BITPIX", "8"), ("NAXIS", "0"), ("EXTEND", "T"), ("GROUPS", "T"), ("GCOUNT", "0"), ("PCOUNT", "0"), ("TELESCOP", "'T'")]
+    stations = table("ARRAY_GEOMETRY", [("ANNAME", "8A"), ("STABXYZ", "3D"), ("NOSTA", "J")],
+                     [struct.pack(">8s3di", b"ANT%d" % i, 100.0 * i, 50, 0, i + 1) for i in range(2)],
+                     [("ARRAYX", "-2.5E6"), ("ARRAYY", "5.0E6"), ("ARRAYZ", "-2.8E6"), ("TIMSYS", "'UTC'")])
+    setups = table("FREQUENCY", [("FREQID", "J"), ("BANDFREQ", "D"), ("CH_WIDTH", "E"), ("SIDEBAND", "J")], [struct.pack(">idfi", 1, 0, 1e6, 1)])
+    sources = table("SOURCE", [("SOURCE_ID", "J"), ("SOURCE", "16A"), ("RAEPO", "D"), ("DECEPO", "D"), ("EQUINOX", "8A")],
+                    [struct.pack(">i16sdd8s", 1, b"X", 10, -20, b"J2000")])
+    axes = []
+    for i, (name, length, value, step) in enumerate((("COMPLEX", 2, 1, 1), ("STOKES", 2, -1, -1), ("FREQ", 2, 1.5e8, 1e6), ("BAND", 1, 1, 1))):
+        axes += [(f"MAXIS{i + 1}", str(length)), (f"CTYPE{i + 1}", f"'{name}'"), (f"CRVAL{i + 1}", f"{value:.1f}"), (f"CDELT{i + 1}", f"{step:.1f}"),
+                 (f"CRPIX{i + 1}", "1")]
+    columns = [("UU", "E"), ("VV", "E"), ("WW", "E"), ("DATE", "D"), ("TIME", "D"), ("BASELINE", "J"), ("SOURCE_ID", "J"), ("FREQID", "J"), ("INTTIM", "E"),
+               ("WEIGHT", "2E"), ("FLUX", "8E")]
+    rows = [struct.pack(">3f2d3if10f", 1e-7, 2e-7, 0, 2458849.5, 0.5 + i, 258, 1, 1, 2, *[1.0] * 10) for i in range(2)]
+    data, bytes_of_rows = table("UV_DATA", columns, rows, [("TMATX11", "T"), ("MAXIS", "4")] + axes)
+    before = hdu(primary) + hdu(*stations) + hdu(*setups) + hdu(*sources)
+    put("uvfits", "good-idi", before + hdu(data, bytes_of_rows))
+    for i, (key, value) in enumerate((("NAXIS1", "4"), ("NAXIS2", "9223372036854775807"), ("TFORM11", "'99999999E'"), ("TFORM1", "'PE(9)'"), ("MAXIS", "-1"),
+                                      ("MAXIS3", "99999999"), ("TMATX11", "F"), ("TFORM6", "'1X'"), ("CRVAL2", "77"), ("TFIELDS", "0"))):
+        assert any(k == key for k, _ in data), key
+        put("uvfits", f"idi-{i}", before + hdu([(k, value if k == key else v) for k, v in data], bytes_of_rows))
 
 
 def make_texts():
@@ -412,6 +480,6 @@ def make_recognise():
         put("recognise", f"case-{i}", bad)
 
 
-for make in (make_vdif, make_mark5b, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_uvfits, make_texts, make_solutions,
+for make in (make_vdif, make_mark5b, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_mwa_files, make_uvfits, make_texts, make_solutions,
              make_recognise):
     make()

@@ -25,6 +25,8 @@
 #include "libcore/formats/fits/ionosphere.h"
 #include "libcore/formats/fits/metafits.h"
 #include "libcore/formats/h5parm/h5parm.h"
+#include "libcore/formats/mwa_fits/mwa_fits.h"
+#include "libcore/formats/mwa_fits/observation.h"
 #include "libcore/formats/solution_files/solution_files.h"
 #include "libcore/formats/uvfits/uvfits.h"
 #include "libcore/sky/regions.h"
@@ -33,6 +35,8 @@
 #include "libcore/streams/recognise.h"
 #include "libcore/streams/visibility_stream.h"
 #include "libcore/streams/voltage_stream.h"
+#include "tests/reference/recordings/mwa_correlator.h"
+#include "tests/reference/scratch.h"
 
 namespace apsyn::fuzz {
 namespace {
@@ -186,11 +190,34 @@ bool fits_image(std::string_view bytes) {
   });
 }
 
+/// A file of MWAX of two tiles, two fine channels of coarse channel 120, and the metafits to go with it.
+/// Names matter to the reader.
+bool mwa_correlator(std::string_view bytes) {
+  static const reference::Scratch folder;
+  static const std::string metafits = [] {
+    reference::MwaMetafits made;
+    made.channels = {120};
+    made.n_fine = 2;
+    made.fine_khz = 640;
+    for (int i = 0; i < 2; ++i)
+      made.tiles.push_back({i, {2 * i, 2 * i + 1}, {10.0 * i, 5, 377}, "EL_10", 0, {{{60}, {60}}}});
+    return folder.file("x.metafits", reference::mwa_metafits_bytes(made));
+  }();
+  const std::string path = folder.file("x_ch120_000.fits", std::string(bytes));
+  return answer([&] {
+    MwaFitsReader reader(metafits, {path}, {});
+    MwaFitsRows rows;
+    while (reader.read(rows, 16, 1)) {
+    }
+  });
+}
+
 bool metafits(std::string_view bytes) {
   const bool antennas = as_file(bytes, [](const std::string& path) { read_metafits(path); });
   const bool inputs = as_file(bytes, [](const std::string& path) { read_metafits_inputs(path); });
   const bool delays = as_file(bytes, [](const std::string& path) { read_metafits_delays(path); });
-  return antennas && inputs && delays;
+  const bool observation = as_file(bytes, [](const std::string& path) { mwa_fits::read_observation(path); });
+  return antennas && inputs && delays && observation;
 }
 
 /// Three antennas, two polarisations, four channels.
@@ -256,6 +283,7 @@ constexpr Target kTargets[] = {
     {"aperture",
      [](std::string_view b) { return as_file(b, [](const std::string& p) { read_aperture(p); }); }},
     {"metafits", metafits},
+    {"mwa-fits", mwa_correlator},
     {"h5parm", [](std::string_view b) { return as_file(b, [](const std::string& p) { read_h5parm(p); }); }},
     {"ao", solutions},
     {"hyperdrive", solutions},

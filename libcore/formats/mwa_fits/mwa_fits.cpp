@@ -86,6 +86,7 @@ struct MwaFitsReader::State {
 
   State(const std::string& metafits, const std::vector<std::string>& paths, const MwaFitsOptions& wanted)
       : options(wanted), observation(read_observation(metafits)), frame(*observation.layout.site) {
+    if (paths.empty()) throw UsageError("{}: no file of the correlator beside it", metafits);
     std::vector<CorrelatorFile> surveyed;
     for (const std::string& path : paths) surveyed.push_back(survey_file(path, observation));
     files = arrange(std::move(surveyed), observation);
