@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "libcore/base/constants.h"
@@ -363,9 +364,10 @@ bool MwaFitsReader::read(MwaFitsRows& rows, std::size_t max_rows, unsigned n_thr
 }
 
 bool is_mwa_metafits(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // a pipe would lose its beginning
   try {
-    ByteSource source(path);
-    if (!source.size()) return false;
+    const ByteSource source(path);
     std::string cards(16 * 2880, '\0');
     cards.resize(source.read_at(0, cards.data(), cards.size()));
     for (std::size_t at = 0; at + 80 <= cards.size(); at += 80) {

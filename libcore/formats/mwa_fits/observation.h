@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the metafits of an MWA observation says about the files of its correlator. For libcore/formats/mwa_fits only.
+// What the metafits of an MWA observation says about the files of its correlator. For
+// libcore/formats/mwa_fits only.
 #pragma once
 
 #include <array>

@@ -22,6 +22,11 @@ image there
 image moved
 expect_near_image there-dirty.fits moved-dirty.fits 1e-5
 
+# What is no file is not looked into.
+mkfifo fifo
+expect_exit 2 transform fifo -o never.ms
+expect_exit 2 transform fifo "${files[@]}" -o never.ms
+
 # Dry runs and errors write nothing.
 run transform --dry-run "${files[@]}" 1196175296.metafits -o never.ms
 expect_exit 2 transform "${files[@]}" -o never.ms
