@@ -162,6 +162,10 @@ BOOST_AUTO_TEST_CASE(patterns_are_those_of_equation_1) {
   plan.cell = 2.0 / 64;
   Buffer<double, 2> power({64, 65});
   array_pattern(plan, power);
+  // An element that sees the sine of the elevation as a voltage squares it.
+  Buffer<double, 2> through({64, 65});
+  plan.element = [](const Vec3& s) { return s[2]; };
+  array_pattern(plan, through);
   std::size_t n = 0;
   double worst = 0;
   for (std::size_t y = 0; y < 64; ++y)
@@ -172,6 +176,7 @@ BOOST_AUTO_TEST_CASE(patterns_are_those_of_equation_1) {
       const double wanted = std::norm(reference::array_response(metres, {l, m, std::sqrt(1 - l * l - m * m)},
                                                                 plan.steered, plan.freq_hz));
       worst = std::max(worst, std::abs(power(y, x) - wanted));
+      worst = std::max(worst, std::abs(through(y, x) - wanted * (1 - l * l - m * m)));
       ++n;
     }
   BOOST_TEST(n > 3000u);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "kernels/calibrate/calibrate.h"
+#include "kernels/calibrate/solve_slot.h"
 #include "tests/reference/antenna_gains.h"
 #include "tests/support/calibration_set.h"
 
@@ -231,6 +232,14 @@ BOOST_AUTO_TEST_CASE(weakly_connected_arrays_converge) {
   const auto solution = solve_slot(sums.slot(), {}, {.max_iterations = 60});
   BOOST_CHECK(solution.converged(0, 0));
   BOOST_CHECK_LE(compare(set, truth, 8, {.max_iterations = 60}).ratio(), 1.02);
+}
+
+// Complex samples have two degrees of freedom, and every unknown takes one; where none is left, the samples
+// are counted.
+BOOST_AUTO_TEST_CASE(noise_counts_degrees_of_freedom) {
+  BOOST_TEST(std::abs(noise_of(72, 10, 4, 100) - 3) < 1e-12);  // 72 / (10 - 2)
+  BOOST_TEST(std::abs(noise_of(90, 10, 20, 100) - 3) < 1e-12);
+  BOOST_TEST(noise_of(0, 0, 4, 100) == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -56,7 +56,7 @@ float truth(const Recording& r, std::size_t begin, std::size_t end, std::size_t 
 BOOST_AUTO_TEST_CASE(scales_are_those_of_the_first_window_with_samples) {
   const Recording r = recording();
   const auto plan = plan_channelise(r.header, kFine, 2);
-  for (const std::size_t gulp : {r.n_time, std::size_t{128}, std::size_t{1280}}) {
+  for (const std::size_t gulp : {r.n_time, std::size_t{128}, std::size_t{1280}, std::size_t{200}}) {
     InputScales scales(plan, kSpectra, 8);
     std::size_t wrong = 0;
     for (std::size_t first = 0; first < r.n_time; first += gulp) {

@@ -106,4 +106,47 @@ BOOST_AUTO_TEST_CASE(what_is_not_valid_has_no_weight) {
     }
 }
 
+// A block of 13 samples that begins 3 samples into a span of 8: the next span begins at its sample 5.
+BOOST_AUTO_TEST_CASE(spans_that_began_before_a_block_end_within_it) {
+  VoltageBlock block;
+  block.n_time = 13;
+  block.missing_samples = 8;
+  block.first_valid_row_offset = 3;
+  block.valid.resize({2, 2});
+  block.valid.fill(1);
+  block.valid(1, 1) = 0;
+  SampleValidity samples(1, 2);
+  samples.append(block);
+  for (std::int64_t sample = 0; sample < 13; ++sample) {
+    BOOST_TEST(samples.valid(sample, sample + 1, 0));
+    BOOST_TEST(samples.valid(sample, sample + 1, 1) == (sample < 5));
+  }
+}
+
+// A value that is no number takes out the spectrum of its own channel and antenna, in whichever batch of
+// channels that is.
+BOOST_AUTO_TEST_CASE(what_is_no_number_is_not_valid_in_its_own_channel) {
+  const auto header = voltage_header(2, 3, 1, 2e6, 150e6);
+  const ChannelisePlan plan = plan_channelise(header, 16, 1);
+  const SpectrumPlacement placement(plan, nullptr);
+  VoltageBlock block;
+  block.n_time = block.missing_samples = 160;
+  block.valid.resize({1, 3});
+  block.valid.fill(1);
+  block.not_finite.resize({160, 2, 3});
+  block.not_finite(70, 1, 2) = 1;
+  SampleValidity samples(2, 3);
+  samples.append(block);
+  for (std::size_t chan = 0; chan < 2; ++chan) {
+    SpectraBlock validity;
+    validity.first_chan = chan;
+    validity.n_chan = 1;
+    validity.n_spectra = 10;
+    placement.fill_validity(0, samples, validity);
+    for (std::size_t ant = 0; ant < 3; ++ant)
+      for (std::size_t i = 0; i < 10; ++i)
+        BOOST_TEST((validity.valid(0, ant, i) != 0) == !(chan == 1 && ant == 2 && i == 70 / 16));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -192,6 +192,23 @@ BOOST_AUTO_TEST_CASE(restored_peaks_have_the_flux_and_place_of_their_source) {
   BOOST_TEST(worst_position < 0.05);
 }
 
+BOOST_AUTO_TEST_CASE(the_largest_beam_of_several_planes_is_found) {
+  constexpr std::size_t n = 64;
+  const double fwhm_pixels[] = {4, 6, 5};
+  Image psf;
+  psf.info.cell_rad = 1e-4;
+  psf.pixels.resize({1, 3, n, n});
+  for (std::size_t freq = 0; freq < 3; ++freq)
+    for (std::size_t y = 0; y < n; ++y)
+      for (std::size_t x = 0; x < n; ++x) {
+        const double r2 = std::pow(double(x) - n / 2, 2) + std::pow(double(y) - n / 2, 2);
+        psf.pixels(0, freq, y, x) = std::exp(-4 * std::log(2.0) * r2 / std::pow(fwhm_pixels[freq], 2));
+      }
+  const RestoringBeam beam = fit_largest_beam(psf);
+  BOOST_TEST(std::abs(beam.major_rad / 6e-4 - 1) < 1e-9);
+  BOOST_TEST(std::abs(beam.minor_rad / 6e-4 - 1) < 1e-9);
+}
+
 BOOST_AUTO_TEST_CASE(beams_are_parsed_or_refused) {
   const RestoringBeam circle = parse_restoring_beam("12asec"),
                       ellipse = parse_restoring_beam("12asec,10asec,-30deg");

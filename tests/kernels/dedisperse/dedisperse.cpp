@@ -201,4 +201,39 @@ BOOST_AUTO_TEST_CASE(weights_count_what_is_there) {
   }
 }
 
+// Of means of two samples, one that lacks half of them weighs half, in every channel once.
+BOOST_AUTO_TEST_CASE(weights_of_averaged_samples_are_shares) {
+  const reference::Band band{1500, -1, 96, 256e-6};
+  const DedispersionPlan plan =
+      plan_dedispersion(kernel_band(band), {{2, {20, 37}}}, DedispersionMethod::exact, 1);
+  DedispersedWeights weights(plan);
+  std::vector<std::uint8_t> channel(band.n_chan, 1), time(512, 1);
+  time[400] = 0;
+  weights.append(channel, time);
+  for (std::size_t trial = 0; trial < 2; ++trial) {
+    std::vector<float> got(220);  // the latest channel is 19 of these behind the first
+    weights.weights(plan.batches[0], trial, 0, got);
+    BOOST_TEST(got[0] == 96.0f);
+    double lost = 0;
+    for (const float weight : got) lost += 96 - static_cast<double>(weight);
+    BOOST_TEST(lost == 96 / 2.0);
+  }
+}
+
+// Means over the whole band, of channels that are smeared more the lower they are.
+BOOST_AUTO_TEST_CASE(what_is_left_of_a_signal_is_that_of_all_channels) {
+  const DispersionBand band{400e6, -1e6, 200, 100e-6};
+  double with = 0, without = 0;
+  for (std::size_t chan = 0; chan < band.n_chan; ++chan) {
+    const double high_hz = band.channel_hz(chan) + 0.5e6, low_hz = band.channel_hz(chan) - 0.5e6;
+    const double smear = 10 * 4.148808e15 * (1 / (low_hz * low_hz) - 1 / (high_hz * high_hz)) / band.sample_s;
+    const double own = (3 + smear * smear) / 12;
+    without += 1 / std::sqrt(own);
+    with += 1 / std::sqrt(own + 100);
+  }
+  BOOST_TEST_MESSAGE("left " << signal_left(band, 10, 100) << ", of all channels "
+                             << std::sqrt(with / without));
+  BOOST_TEST(std::abs(signal_left(band, 10, 100) / std::sqrt(with / without) - 1) < 1e-3);  // of 64 channels
+}
+
 BOOST_AUTO_TEST_SUITE_END()
