@@ -18,7 +18,7 @@ struct Planes {
   bool cut;
 };
 
-APSYN_BEAM_INLINE void turn_to_sky_inline(const Planes& of) {
+APSYN_BEAM_INLINE void turn_to_sky_lanes(const Planes& of) {
   for (std::size_t i = 0; i < of.n; i += kLanes) {
     const LaneDirection d = lane_direction(of.direction + i, of.n);
     const Lanes p = load_lanes(of.north + i), q = load_lanes(of.north + of.n + i),
@@ -41,26 +41,9 @@ APSYN_BEAM_INLINE void turn_to_sky_inline(const Planes& of) {
       }
   }
 }
-#if defined(__x86_64__)
-APSYN_BEAM_AVX512 void turn_to_sky_avx512(const Planes& of) {
-  turn_to_sky_inline(of);
-}
-APSYN_BEAM_AVX2 void turn_to_sky_avx2(const Planes& of) {
-  turn_to_sky_inline(of);
-}
-#endif
 
 void turn_to_sky(const Planes& of) {
-  switch (lane_target()) {
-#if defined(__x86_64__)
-    case LaneTarget::avx512:
-      return turn_to_sky_avx512(of);
-    case LaneTarget::avx2:
-      return turn_to_sky_avx2(of);
-#endif
-    default:
-      return turn_to_sky_inline(of);
-  }
+  run_on_lanes([&]() APSYN_BEAM_BODY { turn_to_sky_lanes(of); });
 }
 
 }  // namespace

@@ -12,8 +12,10 @@
 #include "libcore/base/constants.h"
 
 // Vectors of GCC and clang. What works on them is inlined into functions that are compiled for one
-// instruction set each; lane_target() tells which of these to call.
+// instruction set each; run_on_lanes() calls the one that the processor has.
 #define APSYN_BEAM_INLINE inline __attribute__((always_inline))
+/// Stands between () and {} of a lambda that run_on_lanes() takes.
+#define APSYN_BEAM_BODY __attribute__((always_inline))
 
 #if defined(__x86_64__)
 #define APSYN_BEAM_AVX512 \
@@ -31,6 +33,33 @@ enum class LaneTarget { baseline, avx2, avx512 };
 LaneTarget lane_target();
 /// No better one than this from now on: tests run them all.
 void limit_lane_target(LaneTarget most);
+
+#if defined(__x86_64__)
+template <class Body>
+APSYN_BEAM_AVX512 void run_on_avx512(const Body& body) {
+  body();
+}
+template <class Body>
+APSYN_BEAM_AVX2 void run_on_avx2(const Body& body) {
+  body();
+}
+#endif
+
+/// Calls body(), compiled for the instructions of lane_target(); it must be APSYN_BEAM_BODY, and all that it
+/// calls APSYN_BEAM_INLINE.
+template <class Body>
+void run_on_lanes(const Body& body) {
+  switch (lane_target()) {
+#if defined(__x86_64__)
+    case LaneTarget::avx512:
+      return run_on_avx512(body);
+    case LaneTarget::avx2:
+      return run_on_avx2(body);
+#endif
+    default:
+      return body();
+  }
+}
 
 template <class T>
 struct Cx {

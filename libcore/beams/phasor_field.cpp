@@ -59,30 +59,13 @@ APSYN_BEAM_INLINE void turn_lanes(const double* turns, float* re, float* im) {
   store_lanes(im, sine * cosine_q + cosine * sine_q);
 }
 
-APSYN_BEAM_INLINE void turn_all_inline(const double* turns, std::size_t n, float* re, float* im) {
+APSYN_BEAM_INLINE void turn_all_lanes(const double* turns, std::size_t n, float* re, float* im) {
   for (std::size_t i = 0; i < n; i += kLanes) turn_lanes(turns + i, re + i, im + i);
 }
-#if defined(__x86_64__)
-APSYN_BEAM_AVX512 void turn_all_avx512(const double* turns, std::size_t n, float* re, float* im) {
-  turn_all_inline(turns, n, re, im);
-}
-APSYN_BEAM_AVX2 void turn_all_avx2(const double* turns, std::size_t n, float* re, float* im) {
-  turn_all_inline(turns, n, re, im);
-}
-#endif
 
 /// exp(2 pi i turns), n a multiple of kLanes.
 void turn_all(const double* turns, std::size_t n, float* re, float* im) {
-  switch (lane_target()) {
-#if defined(__x86_64__)
-    case LaneTarget::avx512:
-      return turn_all_avx512(turns, n, re, im);
-    case LaneTarget::avx2:
-      return turn_all_avx2(turns, n, re, im);
-#endif
-    default:
-      return turn_all_inline(turns, n, re, im);
-  }
+  run_on_lanes([&]() APSYN_BEAM_BODY { turn_all_lanes(turns, n, re, im); });
 }
 
 std::size_t whole_lanes(std::size_t n) {

@@ -6,8 +6,8 @@
 namespace apsyn {
 namespace {
 
-APSYN_BEAM_INLINE void add_products_inline(std::size_t n, const ConstPlanePair& a, const ConstPlanePair& b,
-                                           const PlanePair& to) {
+APSYN_BEAM_INLINE void add_products_lanes(std::size_t n, const ConstPlanePair& a, const ConstPlanePair& b,
+                                          const PlanePair& to) {
   const float* __restrict a_re = a.re, * __restrict a_im = a.im, * __restrict b_re = b.re, * __restrict b_im = b.im;
   float* __restrict re = to.re, * __restrict im = to.im;
   for (std::size_t i = 0; i < n; ++i) {
@@ -16,8 +16,8 @@ APSYN_BEAM_INLINE void add_products_inline(std::size_t n, const ConstPlanePair& 
   }
 }
 
-APSYN_BEAM_INLINE void scale_by_inline(std::size_t n, float scale, const ConstPlanePair& by,
-                                       const PlanePair& to) {
+APSYN_BEAM_INLINE void scale_by_lanes(std::size_t n, float scale, const ConstPlanePair& by,
+                                      const PlanePair& to) {
   const float* __restrict by_re = by.re, * __restrict by_im = by.im;
   float* __restrict re = to.re, * __restrict im = to.im;
   for (std::size_t i = 0; i < n; ++i) {
@@ -27,8 +27,8 @@ APSYN_BEAM_INLINE void scale_by_inline(std::size_t n, float scale, const ConstPl
   }
 }
 
-APSYN_BEAM_INLINE void multiply_from_right_inline(std::size_t n, float scale, const float* planes,
-                                                  std::size_t stride, std::complex<float>* jones) {
+APSYN_BEAM_INLINE void multiply_from_right_lanes(std::size_t n, float scale, const float* planes,
+                                                 std::size_t stride, std::complex<float>* jones) {
   float* to = reinterpret_cast<float*>(jones);
   for (std::size_t i = 0; i < n; ++i, to += 8) {
     float j[8];
@@ -51,73 +51,19 @@ APSYN_BEAM_INLINE void multiply_from_right_inline(std::size_t n, float scale, co
   }
 }
 
-#if defined(__x86_64__)
-APSYN_BEAM_AVX512 void add_products_avx512(std::size_t n, const ConstPlanePair& a, const ConstPlanePair& b,
-                                           const PlanePair& to) {
-  add_products_inline(n, a, b, to);
-}
-APSYN_BEAM_AVX2 void add_products_avx2(std::size_t n, const ConstPlanePair& a, const ConstPlanePair& b,
-                                       const PlanePair& to) {
-  add_products_inline(n, a, b, to);
-}
-APSYN_BEAM_AVX512 void scale_by_avx512(std::size_t n, float scale, const ConstPlanePair& by,
-                                       const PlanePair& to) {
-  scale_by_inline(n, scale, by, to);
-}
-APSYN_BEAM_AVX2 void scale_by_avx2(std::size_t n, float scale, const ConstPlanePair& by,
-                                   const PlanePair& to) {
-  scale_by_inline(n, scale, by, to);
-}
-APSYN_BEAM_AVX512 void multiply_from_right_avx512(std::size_t n, float scale, const float* planes,
-                                                  std::size_t stride, std::complex<float>* jones) {
-  multiply_from_right_inline(n, scale, planes, stride, jones);
-}
-APSYN_BEAM_AVX2 void multiply_from_right_avx2(std::size_t n, float scale, const float* planes,
-                                              std::size_t stride, std::complex<float>* jones) {
-  multiply_from_right_inline(n, scale, planes, stride, jones);
-}
-#endif
-
 }  // namespace
 
 void add_products(std::size_t n, const ConstPlanePair& a, const ConstPlanePair& b, const PlanePair& to) {
-  switch (lane_target()) {
-#if defined(__x86_64__)
-    case LaneTarget::avx512:
-      return add_products_avx512(n, a, b, to);
-    case LaneTarget::avx2:
-      return add_products_avx2(n, a, b, to);
-#endif
-    default:
-      return add_products_inline(n, a, b, to);
-  }
+  run_on_lanes([&]() APSYN_BEAM_BODY { add_products_lanes(n, a, b, to); });
 }
 
 void scale_by(std::size_t n, float scale, const ConstPlanePair& by, const PlanePair& to) {
-  switch (lane_target()) {
-#if defined(__x86_64__)
-    case LaneTarget::avx512:
-      return scale_by_avx512(n, scale, by, to);
-    case LaneTarget::avx2:
-      return scale_by_avx2(n, scale, by, to);
-#endif
-    default:
-      return scale_by_inline(n, scale, by, to);
-  }
+  run_on_lanes([&]() APSYN_BEAM_BODY { scale_by_lanes(n, scale, by, to); });
 }
 
 void multiply_from_right(std::size_t n, float scale, const float* planes, std::size_t stride,
                          std::complex<float>* jones) {
-  switch (lane_target()) {
-#if defined(__x86_64__)
-    case LaneTarget::avx512:
-      return multiply_from_right_avx512(n, scale, planes, stride, jones);
-    case LaneTarget::avx2:
-      return multiply_from_right_avx2(n, scale, planes, stride, jones);
-#endif
-    default:
-      return multiply_from_right_inline(n, scale, planes, stride, jones);
-  }
+  run_on_lanes([&]() APSYN_BEAM_BODY { multiply_from_right_lanes(n, scale, planes, stride, jones); });
 }
 
 }  // namespace apsyn

@@ -63,20 +63,11 @@ class DipolePair final : public Element, public ElementResponse {
     return {e[0], e[1], e[2], e[3]};
   }
   void many(View<const float, 2> local, View<float, 3> e) const override {
-    switch (lane_target()) {
-#if defined(__x86_64__)
-      case LaneTarget::avx512:
-        return many_avx512(local, e);
-      case LaneTarget::avx2:
-        return many_avx2(local, e);
-#endif
-      default:
-        return many_inline(local, e);
-    }
+    run_on_lanes([&]() APSYN_BEAM_BODY { many_lanes(local, e); });
   }
 
  private:
-  APSYN_BEAM_INLINE void many_inline(const View<const float, 2>& local, const View<float, 3>& e) const {
+  APSYN_BEAM_INLINE void many_lanes(const View<const float, 2>& local, const View<float, 3>& e) const {
     const std::size_t n = local.extent(1);
     for (std::size_t i = 0; i < n; i += kLanes) {
       const LaneDirection d = lane_direction(local.data() + i, n);
@@ -88,14 +79,6 @@ class DipolePair final : public Element, public ElementResponse {
       }
     }
   }
-#if defined(__x86_64__)
-  APSYN_BEAM_AVX512 void many_avx512(const View<const float, 2>& local, const View<float, 3>& e) const {
-    many_inline(local, e);
-  }
-  APSYN_BEAM_AVX2 void many_avx2(const View<const float, 2>& local, const View<float, 3>& e) const {
-    many_inline(local, e);
-  }
-#endif
   bool with_cosine_;
 };
 

@@ -36,16 +36,7 @@ class HamakerResponse final : public ElementResponse {
   }
 
   void many(View<const float, 2> local, View<float, 3> e) const override {
-    switch (lane_target()) {
-#if defined(__x86_64__)
-      case LaneTarget::avx512:
-        return many_avx512(local, e);
-      case LaneTarget::avx2:
-        return many_avx2(local, e);
-#endif
-      default:
-        return many_inline(local, e);
-    }
+    run_on_lanes([&]() APSYN_BEAM_BODY { many_lanes(local, e); });
   }
 
  private:
@@ -78,7 +69,7 @@ class HamakerResponse final : public ElementResponse {
     }
   }
 
-  APSYN_BEAM_INLINE void many_inline(const View<const float, 2>& local, const View<float, 3>& e) const {
+  APSYN_BEAM_INLINE void many_lanes(const View<const float, 2>& local, const View<float, 3>& e) const {
     const std::size_t n = local.extent(1);
     for (std::size_t i = 0; i < n; i += kLanes) {
       const LaneDirection d = lane_direction(local.data() + i, n);
@@ -90,14 +81,6 @@ class HamakerResponse final : public ElementResponse {
       }
     }
   }
-#if defined(__x86_64__)
-  APSYN_BEAM_AVX512 void many_avx512(const View<const float, 2>& local, const View<float, 3>& e) const {
-    many_inline(local, e);
-  }
-  APSYN_BEAM_AVX2 void many_avx2(const View<const float, 2>& local, const View<float, 3>& e) const {
-    many_inline(local, e);
-  }
-#endif
 
   std::size_t n_harmonics_, n_powers_;
   Table<double> exact_{};
