@@ -286,6 +286,10 @@ void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::s
   app.add_option("--channels-out", options.channels_out, "split the band into this many images (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));
+  app.add_option("--intervals-out", options.intervals_out,
+                 "split the observation into images of this many intervals of time (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
   tool.heading(headings::kSelection);
   app.add_option_function<std::string>(
          "--column",

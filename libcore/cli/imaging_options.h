@@ -18,7 +18,7 @@ struct ImagingOptions {
   std::optional<SkyDirection> centre;      ///< --shift
   std::vector<SkyDirection> more_centres;  ///< --shift, the second time and on
   std::string planes;                      ///< --pol
-  std::size_t channels_out = 1;
+  std::size_t channels_out = 1, intervals_out = 1;
 
   std::string column = "DATA";
   bool column_given = false;

@@ -40,11 +40,12 @@ for threads in 1 3; do
   for part in dirty psf; do expect_same all-threads/a-$part.fits a-$part.fits "$threads threads give another $part"; done
 done
 
-# One image to a pipe; one output without the other; polarisations; sizes as given.
+# One image to a pipe; one output without the other; polarisations; sizes as given. Loops over one plane and over two
+# round differently where the processor has no AVX-512: 2.3e-7 of the peak.
 idg-grid -q $small --no-psf -o - "$set" >piped.fits || fail "no image on standard output"
-expect_same_pixels a-dirty.fits piped.fits
+expect_near_image a-dirty.fits piped.fits 2e-6
 run idg-grid $small --psf-only -o p "$set"
-expect_same_pixels a-psf.fits p-psf.fits
+expect_near_image a-psf.fits p-psf.fits 2e-6
 expect_no_file p-dirty.fits
 run idg-grid --size 63 41 --scale 30asec --pol IQUV --no-psf --bitpix -64 -o iquv "$set"
 expect_near "$(card iquv-dirty.fits NAXIS1)" 63 0 NAXIS1
@@ -222,6 +223,27 @@ expect_exit "1|3" idg-grid $small -o x empty.ms
 head -c 5000 /dev/urandom >noise.vis
 expect_exit 3 idg-grid $small -o x noise.vis
 expect_no_file x-dirty.fits x-psf.fits
+
+# Images in time: those of --interval, where nothing but the plan may differ, with the times of each.
+n_times=$(idg-grid $small --intervals-out 100000 -o x "$set" 2>&1 | sed -n 's/.*the data have \([0-9]*\) integrations.*/\1/p')
+[ "${n_times:-0}" -ge 6 ] || fail "how many integrations there are is not told"
+run idg-grid $small --weight natural --intervals-out 3 -o time "$set"
+expect_file time-t0000-dirty.fits time-t0000-psf.fits time-t0002-psf.fits
+expect_no_file time-dirty.fits time-t0003-dirty.fits
+for k in 0 1 2; do
+  first=$((k * n_times / 3)) last=$(((k + 1) * n_times / 3))
+  run idg-grid $small --weight natural --interval $first $last -o alone --overwrite "$set"
+  for part in dirty psf; do expect_near_image alone-$part.fits time-t000$k-$part.fits 1e-5; done
+  for key in DATE-OBS DATE-END; do
+    [ "$(card alone-psf.fits $key)" = "$(card time-t000$k-psf.fits $key)" ] || fail "$key of interval $k: $(card time-t000$k-psf.fits $key) for $(card alone-psf.fits $key)"
+  done
+done
+# Read again for every interval where memory is short, and with the parts of the band in each.
+run idg-grid $small --weight natural --intervals-out 3 --max-memory 64MB -o short "$set"
+expect_same_pixels time-t0001-dirty.fits short-t0001-dirty.fits
+run idg-grid $small --weight natural --intervals-out 2 --channels-out 2 --no-psf -o both "$set"
+expect_file both-t0000-0000-dirty.fits both-t0001-0001-dirty.fits both-t0000-MFS-dirty.fits both-t0001-MFS-dirty.fits
+expect_exit 2 idg-grid $small --intervals-out 2 --no-psf -o - "$set"
 
 # A-terms: an ionosphere takes a sixth off a source far from the middle, and the correction brings it back
 # (measured: 8.27 and 9.96 of 10 Jy; the rest is structure finer than a subgrid's pixels, which a warning tells).

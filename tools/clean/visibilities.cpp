@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "libcore/base/view.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/formats/fits/image.h"
+#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/image/image.h"
 #include "libcore/imaging/buffered_source.h"
 #include "libcore/imaging/source.h"
@@ -297,9 +300,13 @@ ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings&
   return memory;
 }
 
-void clean_visibilities(Tool& tool, const VisibilityOptions& options, const DeconvolutionOptions& how) {
-  check_visibilities(tool, options);
-  keep_little_freed_memory(8 << 20);  // each cycle takes what is smaller again
+namespace {
+
+/// Cleans what `options` select, interval `interval` of `n_intervals`, and returns the number of visibilities
+/// that were gridded; nothing where there are no usable data.
+std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& options,
+                                     const DeconvolutionOptions& how, std::size_t interval,
+                                     std::size_t n_intervals) {
   tool.stage("open");
   const auto locks = lock_columns(tool, options.columns, options.imager);
   BufferedSource input(
@@ -319,12 +326,17 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   imaging::Options without_psf = options.imager;
   without_psf.no_psf = true;
   Imager planner = make_imager(tool, with_psf, input, device);
-  const std::string& name = tool.common().output;
-  const Products products{planner,         name,
-                          how.resume,      tool.common().overwrite || how.resume,
-                          how.restores(),  how.circular_beam,
-                          given_beam(how), how.source_list};
-  check_outputs(tool, options, products, fields, groups.size());
+  const std::string name = tool.common().output + interval_name(interval, n_intervals);
+  Products products{planner,         name,
+                    how.resume,      tool.common().overwrite || how.resume,
+                    how.restores(),  how.circular_beam,
+                    given_beam(how), how.source_list};
+  // Of all intervals before any of them takes its time.
+  for (std::size_t k = 0; interval == 0 && k < n_intervals; ++k) {
+    products.name = tool.common().output + interval_name(k, n_intervals);
+    check_outputs(tool, options, products, fields, groups.size());
+  }
+  products.name = name;
   const Buffer<std::uint8_t, 2> mask = read_mask(how.mask, options.imager.imaging, fields[0].centre);
 
   tool.stage("read");
@@ -350,10 +362,8 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   Sky sky = prepare_sky(first, groups, whole_band.get());
   if (const std::string cycles = describe_cycles(later, sky.groups); !cycles.empty() && !sky.groups.empty())
     tool.common().dry_run ? tool.print(cycles) : log_verbose("{}", cycles);
-  if (tool.common().dry_run) return;
-  if (sky.groups.empty())
-    throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
-                       options.imager.inputs[0]);
+  if (tool.common().dry_run) return 0;
+  if (sky.groups.empty()) return std::nullopt;
   if (options.max_cycles > 0) keep_on_device(first, sky.groups, sky.fields, store);
   start_images(first, sky, store, products, groups.size());
 
@@ -365,7 +375,72 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
     follow_major_cycles(later, sky, store, folder_of(name));
   for (PreparedGroup& group : sky.groups) group.residuals.reset();  // columns are predicted on the GPU, too
   write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
-  if (tool.ranks().root()) tool.report_rate(first.n_gridded + later.n_gridded, "vis");
+  return first.n_gridded + later.n_gridded;
+}
+
+/// Distinct times of a Measurement Set, which --interval counts.
+std::int64_t count_times(const std::string& path) {
+  MsSelection all;
+  all.autos = true;
+  return static_cast<std::int64_t>(MeasurementSetReader(path, all).integrations().size());
+}
+
+/// The intervals of --intervals-out, as --interval takes them: of as equal a number of integrations as can
+/// be.
+std::vector<std::pair<std::int64_t, std::int64_t>> split_intervals(const imaging::Options& options) {
+  const auto n_intervals = static_cast<std::int64_t>(options.imaging.intervals_out);
+  const std::int64_t first = options.imaging.first_interval;
+  if (n_intervals == 1) return {{first, options.imaging.n_intervals}};
+  std::int64_t n_times = 0;
+  for (const std::string& path : options.inputs) {
+    if (!std::filesystem::is_directory(path))
+      throw UsageError(
+          "--intervals-out: {} is no Measurement Set, and a stream is read once: make a set of it with "
+          "transform",
+          path);
+    const std::int64_t n = count_times(path);
+    if (n_times != 0 && n != n_times)
+      throw UsageError("--intervals-out: {} has {} integrations, {} has {}: clean them one after the other",
+                       path, n, options.inputs[0], n_times);
+    n_times = n;
+  }
+  const std::int64_t left = std::max<std::int64_t>(0, n_times - first);
+  const std::int64_t n = options.imaging.n_intervals < 0 ? left : std::min(left, options.imaging.n_intervals);
+  if (n_intervals > n)
+    throw UsageError("--intervals-out {}: the data have {} integration{}: give that many or fewer",
+                     n_intervals, n, n == 1 ? "" : "s");
+  std::vector<std::pair<std::int64_t, std::int64_t>> intervals;
+  for (std::int64_t k = 0; k < n_intervals; ++k)
+    intervals.emplace_back(first + k * n / n_intervals, (k + 1) * n / n_intervals - k * n / n_intervals);
+  return intervals;
+}
+
+}  // namespace
+
+void clean_visibilities(Tool& tool, const VisibilityOptions& options, const DeconvolutionOptions& how) {
+  check_visibilities(tool, options);
+  keep_little_freed_memory(8 << 20);  // each cycle takes what is smaller again
+  const auto intervals = split_intervals(options.imager);
+  std::optional<double> n_gridded;
+  for (std::size_t k = 0; k < intervals.size(); ++k) {
+    VisibilityOptions own = options;
+    std::tie(own.imager.imaging.first_interval, own.imager.imaging.n_intervals) = intervals[k];
+    if (intervals.size() > 1) log_info("interval {} of {}", k, intervals.size());
+    const std::optional<double> n = clean_interval(tool, own, how, k, intervals.size());
+    if (tool.common().dry_run) {
+      if (intervals.size() > 1)
+        tool.print(fmt::format("the same for each of {} intervals", intervals.size()));
+      return;
+    }
+    if (n)
+      n_gridded = n_gridded.value_or(0) + *n;
+    else if (intervals.size() > 1)
+      log_warning("{}: no usable data: interval {} is left out", options.imager.inputs[0], k);
+  }
+  if (!n_gridded)
+    throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
+                       options.imager.inputs[0]);
+  if (tool.ranks().root()) tool.report_rate(*n_gridded, "vis");
 }
 
 }  // namespace apsyn::clean

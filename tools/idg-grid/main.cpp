@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/idg/settings.h"
@@ -13,6 +13,7 @@
 #include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
 #include "libcore/imaging/buffered_source.h"
+#include "libcore/imaging/interval_source.h"
 #include "libcore/imaging/source.h"
 #include "libcore/system/device.h"
 #include "libcore/system/program_memory.h"
@@ -31,59 +32,84 @@ using namespace apsyn::idg_grid;
 
 namespace {
 
+/// "channel group 2 at 150 MHz", "interval 17", or both, for messages.
+std::string describe_part(std::size_t group, const std::vector<ChannelGroup>& groups, std::size_t interval,
+                          std::size_t n_intervals) {
+  const std::string of_band = groups.size() == 1 ? ""
+                                                 : fmt::format("channel group {} at {}", group,
+                                                               format_frequency(groups[group].centre_hz()));
+  if (n_intervals == 1) return of_band;
+  return fmt::format("interval {}{}{}", interval, of_band.empty() ? "" : " of ", of_band);
+}
+
 void run(Tool& tool, const Options& options) {
   check_options(tool, options);
   tool.stage("open");
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.inputs.size());
-  const auto source = std::make_unique<BufferedSource>(
+  BufferedSource buffered(
       open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
-  const auto groups = split_channels(source->info(), options.imaging.channels_out);
-  const auto fields = fields_of(options, source->info());
+  IntervalSource source(buffered);
+  const auto groups = split_channels(source.info(), options.imaging.channels_out);
+  const auto fields = fields_of(options, source.info());
   log_info("weighting: {}", describe_weighting(options.imaging));
-  warn_of_far_fields(options, source->info());
+  warn_of_far_fields(options, source.info());
   const auto n_pixels = static_cast<double>(gridded_n_x(options) * gridded_n_y(options) *
-                                            planes_of(options, source->info()).size());
+                                            planes_of(options, source.info()).size());
   const Device device = choose_device(tool, {options.inputs, n_pixels});
   tool.start_device(device);
   Imager imager{tool,
                 options,
-                *source,
-                planes_of(options, source->info()),
+                source,
+                planes_of(options, source.info()),
                 device,
                 wanted_grid_memory(options.imaging, device),
                 std::clamp<std::uint64_t>(memory / 16, 1'000'000, max_block_bytes(device, 512'000'000))};
   imager.ranks = tool.ranks();
   imager.between_bytes = writing_bytes(imager, fields.size());
+  const std::size_t n_intervals = options.imaging.intervals_out;
   if (groups.size() > 1)
-    imager.whole_band_bytes = sizeof(double) * fields.size() *
+    imager.whole_band_bytes = sizeof(double) * n_intervals * fields.size() *
                               (imager.n_planes() + (imager.aterms() ? 1 : 0)) * gridded_n_x(options) *
                               gridded_n_y(options);
-  if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
+  std::vector<double> times_mjd_s;
+  std::vector<TimeInterval> intervals(1);
+  if (n_intervals > 1) {
+    times_mjd_s = integration_times(source, split_channels(source.info(), 1)[0], imager.block_bytes);
+    intervals = split_times(times_mjd_s, n_intervals);
+  }
+  if (!tool.common().dry_run) check_outputs(imager, fields, groups.size(), n_intervals);
   const auto shared_weights = weights_of_all(imager, groups);
 
   bool any_images = false;
-  std::vector<GroupImages> whole_band(fields.size());
+  std::vector<std::vector<GroupImages>> whole_band(n_intervals);  // [interval][field]
+  for (std::vector<GroupImages>& of_interval : whole_band) of_interval.resize(fields.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
+    source.choose_all();
     PreparedGroup group = prepare_group(imager, groups[g], fields, shared_weights.get());
     if (g + 1 == groups.size()) warn_of_beyond(imager, imager.beyond);
     if (tool.common().dry_run) {
       print_plan(imager, group, fields);
       continue;
     }
-    std::vector<GroupImages> images;
-    if (!group.fields.empty()) images = make_images(imager, group, fields, *source);
-    if (images.empty() || !(images[0].weight_sum[0] > 0)) {
-      if (groups.size() > 1)
-        log_warning("{}: no usable data: channel group {} at {} is left out", options.inputs[0], g,
-                    format_frequency(groups[g].centre_hz()));
-      continue;
-    }
-    if (!tool.ranks().root()) continue;
-    tool.stage("write");
-    any_images = true;
-    for (std::size_t f = 0; f < fields.size(); ++f) {
-      write_images(imager, part_name(g, groups.size()), fields[f], images[f], groups[g]);
-      if (groups.size() > 1) add_to(whole_band[f], images[f]);
+    for (std::size_t k = 0; k < n_intervals; ++k) {
+      if (n_intervals > 1) source.choose(intervals[k], times_mjd_s);
+      std::vector<GroupImages> images;
+      if (!group.fields.empty())
+        images = make_images(imager, group, fields, source, 1.0 / static_cast<double>(n_intervals));
+      if (images.empty() || !(images[0].weight_sum[0] > 0)) {
+        if (groups.size() > 1 || n_intervals > 1)
+          log_warning("{}: no usable data: {} is left out", options.inputs[0],
+                      describe_part(g, groups, k, n_intervals));
+        continue;
+      }
+      if (!tool.ranks().root()) continue;
+      tool.stage("write");
+      any_images = true;
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        write_images(imager, interval_name(k, n_intervals), part_name(g, groups.size()), fields[f], images[f],
+                     groups[g]);
+        if (groups.size() > 1) add_to(whole_band[k][f], images[f]);
+      }
     }
   }
   if (tool.common().dry_run || !tool.ranks().root()) return;
@@ -91,8 +117,13 @@ void run(Tool& tool, const Options& options) {
     throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.inputs[0]);
   if (groups.size() > 1)
-    for (std::size_t f = 0; f < fields.size(); ++f)
-      write_images(imager, "-MFS", fields[f], whole_band[f], split_channels(source->info(), 1)[0]);
+    for (std::size_t k = 0; k < n_intervals; ++k) {
+      if (n_intervals > 1) source.choose(intervals[k], times_mjd_s);
+      for (std::size_t f = 0; f < fields.size(); ++f)
+        if (!whole_band[k][f].weight_sum.empty())
+          write_images(imager, interval_name(k, n_intervals), "-MFS", fields[f], whole_band[k][f],
+                       split_channels(source.info(), 1)[0]);
+    }
   tool.report_rate(imager.n_gridded, "vis");
 }
 

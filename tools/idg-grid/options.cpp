@@ -44,11 +44,13 @@ void check_options(Tool& tool, const Options& options) {
   const std::string& output = tool.common().output;
   if (output.empty() && !tool.common().dry_run)
     throw UsageError("-o NAME is missing: it becomes NAME-dirty.fits and NAME-psf.fits");
-  if (output == "-" && ((!options.psf_only && !options.no_psf) || imaging.channels_out > 1 ||
-                        !imaging.more_centres.empty() || (!imaging.aterms.empty() && !options.psf_only)))
+  if (output == "-" &&
+      ((!options.psf_only && !options.no_psf) || imaging.channels_out > 1 || imaging.intervals_out > 1 ||
+       !imaging.more_centres.empty() || (!imaging.aterms.empty() && !options.psf_only)))
     throw UsageError(
-        "-o -: standard output takes one image: use --no-psf or --psf-only, and no --channels-out, second "
-        "--shift or --aterms, which has an average beam beside");
+        "-o -: standard output takes one image: use --no-psf or --psf-only, and no --channels-out, "
+        "--intervals-out, "
+        "second --shift or --aterms, which has an average beam beside");
 }
 
 }  // namespace apsyn::idg_grid

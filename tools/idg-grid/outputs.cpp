@@ -47,9 +47,9 @@ OutputNames output_names(const Imager& imager, const std::string& part) {
           imager.aterms() ? name + part + "-beam.fits" : ""};
 }
 
-void write_images(const Imager& imager, const std::string& part, const Field& field,
-                  const GroupImages& images, const ChannelGroup& group) {
-  const OutputNames names = output_names(imager, field.suffix + part);
+void write_images(const Imager& imager, const std::string& interval, const std::string& part,
+                  const Field& field, const GroupImages& images, const ChannelGroup& group) {
+  const OutputNames names = output_names(imager, interval + field.suffix + part);
   std::vector<std::string> planes;
   for (const PlaneRecipe& plane : imager.planes) planes.push_back(plane.name);
   const Options& options = imager.options;
@@ -97,14 +97,16 @@ std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields) {
          2 * fits_writing_bytes(pixels, options.bitpix == -64 ? 8 : 4, imager.threads());
 }
 
-void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups) {
+void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups,
+                   std::size_t n_intervals) {
   for (const Field& field : fields)
-    for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g) {
-      const OutputNames names =
-          output_names(imager, field.suffix + (g == n_groups ? "-MFS" : part_name(g, n_groups)));
-      for (const std::string& path : {names.dirty, names.psf, names.beam})
-        if (!path.empty()) check_output(path, imager.tool.common().overwrite);
-    }
+    for (std::size_t k = 0; k < n_intervals; ++k)
+      for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g) {
+        const OutputNames names = output_names(imager, interval_name(k, n_intervals) + field.suffix +
+                                                           (g == n_groups ? "-MFS" : part_name(g, n_groups)));
+        for (const std::string& path : {names.dirty, names.psf, names.beam})
+          if (!path.empty()) check_output(path, imager.tool.common().overwrite);
+      }
 }
 
 }  // namespace apsyn::idg_grid

@@ -18,17 +18,19 @@ using namespace imaging;
 struct OutputNames {
   std::string dirty, psf, beam;
 };
-/// NAME-dirty.fits and so on; `part` comes before the kind: "", "-0000" for a channel group, "-f1" for a
-/// field. "-" stays: standard output takes what is written.
+/// NAME-dirty.fits and so on; `part` comes before the kind: "", "-0000" for a channel group, "-t0000" for an
+/// interval, "-f1" for a field. "-" stays: standard output takes what is written.
 OutputNames output_names(const Imager& imager, const std::string& part);
 
-void write_images(const Imager& imager, const std::string& part, const Field& field,
-                  const GroupImages& images, const ChannelGroup& group);
+/// `interval` and `part` stand in the names before and after that of the field.
+void write_images(const Imager& imager, const std::string& interval, const std::string& part,
+                  const Field& field, const GroupImages& images, const ChannelGroup& group);
 
 /// Memory of the sums of all fields and of an image of them that is being written.
 std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields);
 
 /// Fails before any long work when an output cannot be written.
-void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups);
+void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups,
+                   std::size_t n_intervals);
 
 }  // namespace apsyn::idg_grid

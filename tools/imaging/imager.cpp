@@ -256,15 +256,18 @@ void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<
 }
 
 std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
-                                     ImagingSource& source) {
+                                     ImagingSource& source, double share) {
   imager.tool.stage("grid");
   make_gridders(imager, own);
+  for (FieldGridder& field : own.fields)
+    if (field.beam) field.beam = std::make_unique<AverageBeam>(field.plan, imager.setup());
   std::vector<GroupImages> images(fields.size());
   for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
   const std::vector<RankShare>& shares = own.shares;
   const std::size_t n_layers = own.n_layers, layers = std::min(n_layers, own.passes.layers);
   const std::size_t n_passes = own.n_passes();
-  Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(n_passes), "vis");
+  const double n_visibilities = share * own.found.n_visibilities;
+  Progress progress(imager.tool, "gridding", n_visibilities * static_cast<double>(n_passes), "vis");
   Buffer<float, 3>& weighted = imager.weighted;
   BlockMover move;
   double done = 0;
@@ -308,7 +311,7 @@ std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const s
     imager.tool.stage("grid");
   }
   imager.n_gridded +=
-      own.found.n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
+      n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
   for (std::size_t f = 0; f < fields.size(); ++f) {
     images[f].pixels = take_summed_images(*own.fields[f].gridder, imager.ranks);
     own.fields[f].gridder.reset();

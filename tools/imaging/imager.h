@@ -69,8 +69,9 @@ void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<
 
 /// Images of one group, one set for each field, from the visibilities of `source`, to which the group's
 /// weights have not been applied yet. Where several processes share the work only the first returns images
-/// that are valid.
+/// that are valid. `share`: the part of the group's visibilities that `source` has now, for progress and
+/// rate.
 std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
-                                     ImagingSource& source);
+                                     ImagingSource& source, double share = 1);
 
 }  // namespace apsyn::imaging

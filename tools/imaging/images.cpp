@@ -112,6 +112,10 @@ std::string part_name(std::size_t group, std::size_t n_groups) {
   return n_groups == 1 ? "" : fmt::format("-{:04}", group);
 }
 
+std::string interval_name(std::size_t interval, std::size_t n_intervals) {
+  return n_intervals == 1 ? "" : fmt::format("-t{:04}", interval);
+}
+
 double beam_peak(View<const double, 2> beam) {
   double peak = 0;
   for (const double value : beam) peak = std::fmax(peak, value);

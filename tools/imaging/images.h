@@ -51,6 +51,8 @@ Image take_beam_out(const Imager& imager, const Field& field, const GroupImages&
                     const ChannelGroup& group, Image& dirty);
 
 std::string part_name(std::size_t group, std::size_t n_groups);
+/// "-t0007", which follows the name of the output at once; nothing where there is one interval only.
+std::string interval_name(std::size_t interval, std::size_t n_intervals);
 
 /// The highest pixel of a beam; 0 when none is a number.
 double beam_peak(View<const double, 2> beam);

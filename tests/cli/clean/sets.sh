@@ -184,6 +184,20 @@ expect_file at-f0-image.fits at-f1-image.fits
 run clean -q obs.ms --size 110 --scale 60asec --shift '02h44m00s -26d42m00s' --shift '02h50m49.5s -25d01m57s' --niter 1 -o at --dry-run
 expect_stderr 'clean: warning: the images f0 and f1 overlap'
 
+# Intervals of time, each cleaned by itself as --interval has it: the same bytes but for HISTORY.
+clean -q obs.ms $small --intervals-out 100000 -o x 2>times.txt && fail "more intervals than integrations"
+n_times=$(sed -n 's/.*the data have \([0-9]*\) integrations.*/\1/p' times.txt)
+run clean -q obs.ms $small --niter 20 --intervals-out 2 -o time
+expect_no_file time-image.fits time-t0002-image.fits
+for k in 0 1; do
+  run clean -q obs.ms $small --niter 20 --interval $((k * n_times / 2)) $(((k + 1) * n_times / 2)) -o alone --overwrite
+  for kind in image model residual psf; do
+    expect_same <(float_pixels alone-$kind.fits) <(float_pixels time-t000$k-$kind.fits) "interval $k has another $kind"
+  done
+done
+expect_exit 2 clean -q obs.ms $small --niter 20 --intervals-out 2 -o time
+expect_stderr "time-t0000"
+
 # Each message tells the flux of its own planes: the sky has no Q.
 run clean obs.ms --size 256 --scale 60asec --pol I,Q --threshold 10uJy --niter 20 --nmiter 1 -o planes
 flux_of() { sed -n "s/.*cycle 1 $1: .*flux in model \\([-0-9.e]*\\) Jy.*/\\1/p" "$(stderr_file)"; }

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/imaging/interval_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "libcore/base/error.h"
+#include "libcore/base/time.h"
+
+namespace apsyn {
+namespace {
+
+constexpr double kSameTime_s = 1e-5;
+
+/// Rows `row` of `from`, the slowest axis, into `to`, whose memory is used again.
+template <class T, std::size_t Rank>
+void take_rows(const Buffer<T, Rank>& from, const std::vector<std::size_t>& row, Buffer<T, Rank>& to) {
+  auto shape = from.shape();
+  if (shape[0] == 0) return to.resize_for_overwrite(shape);  // a block need not have paths
+  const std::size_t stride = from.size() / shape[0];
+  shape[0] = row.size();
+  to.resize_for_overwrite(shape);
+  // Rows that follow each other are copied at once: in a set that is sorted by time these are all.
+  for (std::size_t i = 0; i < row.size();) {
+    std::size_t n = 1;
+    while (i + n < row.size() && row[i + n] == row[i] + n) ++n;
+    std::copy_n(from.data() + row[i] * stride, n * stride, to.data() + i * stride);
+    i += n;
+  }
+}
+
+void copy_rows(const ImagingBlock& from, const std::vector<std::size_t>& row, ImagingBlock& to) {
+  take_rows(from.uvw_m, row, to.uvw_m);
+  take_rows(from.path_m, row, to.path_m);
+  take_rows(from.data, row, to.data);
+  take_rows(from.weight, row, to.weight);
+  take_rows(from.station, row, to.station);
+  to.channel_hz.resize_for_overwrite(from.channel_hz.shape());
+  std::copy(from.channel_hz.begin(), from.channel_hz.end(), to.channel_hz.begin());
+  to.time_mjd_s.resize(row.size());
+  for (std::size_t i = 0; i < row.size(); ++i) to.time_mjd_s[i] = from.time_mjd_s[row[i]];
+}
+
+}  // namespace
+
+std::vector<double> integration_times(ImagingSource& source, const ChannelGroup& group,
+                                      std::uint64_t max_bytes) {
+  std::vector<double> times;
+  source.rewind(group);
+  while (const ImagingBlock* block = source.next(max_bytes)) {
+    double last = std::numeric_limits<double>::quiet_NaN();
+    for (const double time : block->time_mjd_s)
+      if (time != last && std::isfinite(time)) times.push_back(last = time);
+    std::sort(times.begin(), times.end());
+    times.erase(
+        std::unique(times.begin(), times.end(), [](double a, double b) { return b - a < kSameTime_s; }),
+        times.end());
+  }
+  return times;
+}
+
+std::vector<TimeInterval> split_times(const std::vector<double>& times_mjd_s, std::size_t n_intervals) {
+  const std::size_t n = times_mjd_s.size();
+  if (n_intervals < 1 || n_intervals > n)
+    throw UsageError("--intervals-out {}: the data have {} integration{}: give that many or fewer",
+                     n_intervals, n, n == 1 ? "" : "s");
+  constexpr double kForever = std::numeric_limits<double>::infinity();
+  const auto border = [&](std::size_t i) {
+    return i == 0 ? -kForever : i == n ? kForever : (times_mjd_s[i - 1] + times_mjd_s[i]) / 2;
+  };
+  std::vector<TimeInterval> intervals(n_intervals);
+  for (std::size_t k = 0; k < n_intervals; ++k) {
+    const std::size_t first = k * n / n_intervals, last = (k + 1) * n / n_intervals;
+    intervals[k] = {first, last - first, border(first), border(last)};
+  }
+  return intervals;
+}
+
+void IntervalSource::choose(const TimeInterval& interval, const std::vector<double>& times_mjd_s) {
+  chosen_ = true;
+  interval_ = interval;
+  info_ = source_.info();
+  // The first integration of all begins at `start`, half of its length before its middle.
+  const double half_s = std::max(0.0, times_mjd_s[0] - source_.info().start.mjd_seconds());
+  const double first_s = times_mjd_s[interval.first], last_s = times_mjd_s[interval.first + interval.n - 1];
+  info_.start = from_mjd_seconds(first_s - half_s);
+  info_.end = from_mjd_seconds(last_s + half_s);
+  if (info_.exposure_s > 0)
+    info_.exposure_s = std::min(info_.exposure_s, 2 * half_s * static_cast<double>(interval.n));
+}
+
+void IntervalSource::choose_all() {
+  chosen_ = false;
+  info_ = source_.info();
+}
+
+void IntervalSource::rewind(const ChannelGroup& group) {
+  if (group.low_hz != group_.low_hz || group.high_hz != group_.high_hz) seen_.clear();
+  group_ = group;
+  n_lent_ = 0;
+  source_.rewind(group);
+}
+
+const IntervalSource::BlockTimes& IntervalSource::times_of(const ImagingBlock& block) {
+  const std::vector<double>& times = block.time_mjd_s;
+  if (n_lent_ == seen_.size()) {
+    const auto [min, max] = std::minmax_element(times.begin(), times.end());
+    seen_.push_back(
+        {times.empty() ? 0 : *min, times.empty() ? 0 : *max, std::is_sorted(times.begin(), times.end())});
+  }
+  return seen_[n_lent_++];
+}
+
+void IntervalSource::find_rows(const ImagingBlock& block, const BlockTimes& times) {
+  row_.clear();
+  if (times.max_mjd_s < interval_.begin_mjd_s || times.min_mjd_s >= interval_.end_mjd_s) return;
+  auto begin = block.time_mjd_s.begin(), end = block.time_mjd_s.end();
+  if (times.sorted) {
+    begin = std::lower_bound(begin, end, interval_.begin_mjd_s);
+    end = std::lower_bound(begin, end, interval_.end_mjd_s);
+  }
+  for (auto time = begin; time != end; ++time)
+    if (*time >= interval_.begin_mjd_s && *time < interval_.end_mjd_s)
+      row_.push_back(static_cast<std::size_t>(time - block.time_mjd_s.begin()));
+}
+
+const ImagingBlock* IntervalSource::next(std::uint64_t max_bytes) {
+  if (max_bytes != max_bytes_) {
+    seen_.resize(std::min(seen_.size(), n_lent_));
+    max_bytes_ = max_bytes;
+  }
+  while (const ImagingBlock* block = source_.next(max_bytes)) {
+    if (!chosen_) return block;
+    find_rows(*block, times_of(*block));
+    if (row_.size() == block->time_mjd_s.size()) return block;
+    if (row_.empty()) continue;
+    copy_rows(*block, row_, rows_);
+    return &rows_;
+  }
+  return nullptr;
+}
+
+bool IntervalSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
+  if (!chosen_) return source_.read(block, max_bytes);
+  const ImagingBlock* lent = next(max_bytes);
+  if (lent == nullptr) return false;
+  if (lent == &rows_) {
+    std::swap(block, rows_);
+    return true;
+  }
+  copy_rows(*lent, row_, block);
+  return true;
+}
+
+}  // namespace apsyn
