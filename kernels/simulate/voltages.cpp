@@ -200,6 +200,8 @@ void VoltageSimulator::State::make_antenna(std::int64_t first, const BlockDirect
       for (std::size_t k = 0; k <= plan.order; ++k)
         fft.backward(work.sums.view()[pol][k].data(), work.series.view()[pol][k].data());
       add_terms(pol, work);
+      if (!setup.gains.empty())
+        apply_gain(setup.gains[ant * 2 + pol], first, 1 / plan.sample_rate_hz, work.samples.view().span());
     }
     if (setup.sefd_jy > 0) {
       const NoiseStream stream{NoiseKind::receiver, static_cast<std::uint32_t>(ant),

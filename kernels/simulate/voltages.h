@@ -19,6 +19,8 @@
 // exact over the whole channel but for the ideal filter's response beyond `guard` samples: noise of about
 // 3e-5 of the power, within 1 / guard of the channel's edges.
 //
+// A gain multiplies E_i, and receiver noise is added to that.
+//
 // Threads own whole emitters, then whole antennas; noise is a function of (seed, stream, sample), so results
 // do not depend on the number of threads.
 #pragma once
@@ -33,6 +35,7 @@
 #include <vector>
 
 #include "kernels/simulate/emitters.h"
+#include "kernels/simulate/gain_track.h"
 #include "kernels/simulate/pulsar.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/view.h"
@@ -52,6 +55,7 @@ struct VoltageSetup {
   std::optional<PulsarSignal> pulsar;
   double ionosphere_rate_rad_s = 0;  ///< the fastest change of a phase that the ionosphere makes
   double sefd_jy = 0;                ///< of each input; 0 = no receiver noise
+  std::vector<GainTrack> gains;      ///< [ant * 2 + pol] of the sky's field, not of the noise; empty = 1
   std::uint64_t seed = 0;
   unsigned n_bit = 8;  ///< per component: 4, 8 or 32
   double dropped_fraction = 0;

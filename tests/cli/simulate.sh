@@ -160,3 +160,32 @@ if grep -q Earth-orientation "$(stderr_file)"; then
   run idg-grid compact.vis --size 32 --scale 10amin -o compact
   ! grep -q Earth-orientation "$(stderr_file)" || fail "idg-grid warns of 13 arcsec where fringes are 20 arcmin"
 fi
+
+# Gains: an antenna of amplitude 0 delivers the noise alone, as it would under a sky without sources; others are not touched.
+printf 'antenna,gain_amplitude,phase_rad\nb,0,0\n' >dead.csv
+run simulate $noisy --bits 32 --duration 20ms --gains dead.csv -o dead.dada
+run simulate $noisy --bits 32 --duration 20ms -o alive.dada
+floats() { payload "$1" | od -An -v -t f4 -w48 | awk -v from=$((1 + 4 * $2)) '{ print $from, $(from + 1), $(from + 2), $(from + 3) }'; }
+for ant in 0 2; do expect_same <(floats dead.dada $ant) <(floats alive.dada $ant) "antenna $ant has no gain of its own"; done
+expect_different <(floats dead.dada 1) <(floats alive.dada 1) "a dead antenna still sees the sky"
+floats dead.dada 1 | awk '{ for (i = 1; i <= 4; ++i) sum += $i * $i } END { print sum / NR / 2 }' >power.txt
+expect_near "$(cat power.txt)" 1000 40 "the power of a dead antenna, whose noise is 1000 Jy" # 25600 samples scatter by 6 Jy
+expect_bad_gains() {
+  printf '%b' "$1" >bad.csv
+  expect_exit 3 simulate $common --gains bad.csv -o x.dada
+  expect_stderr "bad.csv" "$2"
+}
+expect_bad_gains 'antenna,time_s,gain_amplitude,phase_rad\na,1,1,0\na,1,1,0\n' "times of an input must rise"
+expect_bad_gains 'antenna,gain_amplitude,phase_rad\nd,1,0\n' "antenna 'd'"
+expect_bad_gains 'antenna,gain_amplitude,phase_rad\na,-1,0\n' "must not be negative"
+expect_bad_gains 'antenna,pol,gain_amplitude,phase_rad\na,Z,1,0\n' "pol 'Z'"
+expect_bad_gains 'antenna,gain,phase_rad\na,1,0\n' "unknown column 'gain'"
+expect_exit 2 simulate $common --gains dead.csv -o x.ms
+expect_no_file x.dada x.ms
+
+# At a recorder's pace, with the same bytes.
+before=$(date +%s%N)
+run simulate $noisy --duration 500ms --live -o live.dada
+[ $(($(date +%s%N) - before)) -ge 490000000 ] || fail "500 ms of a live stream in less"
+run simulate $noisy --duration 500ms -o at-once.dada
+expect_same <(payload live.dada) <(payload at-once.dada) "--live changes samples"

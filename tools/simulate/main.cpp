@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set; random ionospheres.
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -10,12 +11,16 @@
 #include "libcore/system/parallel.h"
 #include "libcore/visibility/stokes.h"
 #include "libcore/voltage/array_delays.h"
+#include "tools/simulate/live_clock.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/setup.h"
 #include "tools/simulate/sky_over_site.h"
 
 namespace apsyn {
 namespace {
+
+/// Of --live: longer than busy processors delay a recorder's packets.
+constexpr double kLate_s = 0.5;
 
 struct Block {
   std::int64_t index = 0;
@@ -61,6 +66,7 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
     directions.end_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.end);
   };
   std::int64_t next = 0;
+  LiveClock clock;
   Progress progress(tool, "simulating", static_cast<double>(n_samples) * sample_s, "s of data");
   run_pipeline<Block>(
       1, [] { return Block(); },
@@ -79,11 +85,22 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
         simulator.simulate(block.index, block.directions, block.n_time, block.stream);
       },
       [&](const Block& block) {
-        writer.write(block.stream.data(), block.stream.size());
-        progress.update(static_cast<double>(block.index * hop + static_cast<std::int64_t>(block.n_time)) *
-                        sample_s);
+        const std::size_t piece =
+            options.live ? std::max<std::size_t>(1, static_cast<std::size_t>(LiveClock::kPiece_s / sample_s))
+                         : block.n_time;
+        for (std::size_t first = 0; first < block.n_time; first += piece) {
+          const std::size_t n = std::min(piece, block.n_time - first);
+          const double end_s =
+              static_cast<double>(block.index * hop + static_cast<std::int64_t>(first + n)) * sample_s;
+          if (options.live) clock.wait_until(end_s);
+          writer.write(block.stream.data() + first * plan.time_bytes, n * plan.time_bytes);
+          progress.update(end_s);
+        }
       });
   writer.commit();
+  if (clock.late_s() > kLate_s)
+    log_warning("--live: samples came up to {} late: simulate fewer channels or antennas",
+                format_duration(clock.late_s()));
   tool.report_rate(static_cast<double>(n_samples) * sample_s, "s of data");
 }
 

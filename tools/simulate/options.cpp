@@ -55,6 +55,9 @@ void declare(Tool& tool, SimulateOptions& options) {
              "the sky's component NAME (default: its first) pulses: period, DM in pc/cm^3, width of a pulse "
              "in periods")
           ->type_name("P,DM,DUTY[,NAME]"),
+      tool.add_file("--gains", options.gains,
+                    "what antennas do to the sky's field as time goes by: a CSV (default: nothing)"),
+      app.add_flag("--live", options.live, "hand the samples out as fast as they would be recorded"),
       app.add_option("--drop", options.drop, "fraction of the packets of voltages to lose (default 0)")
           ->type_name("FRACTION")
           ->check(CLI::Range(0.0, 1.0)),

@@ -31,10 +31,11 @@ struct OptionGroup {
 struct SimulateOptions {
   std::string array, sky, site, ionosphere, pulsar, start = "2024-01-01T12:00:00", phase_centre = "zenith",
                                                     products = "XX,XY,YX,YY";
-  std::string aterms, beam_data;
+  std::string aterms, beam_data, gains;
   double freq_hz = 150e6, bandwidth_hz = 1.28e6, duration_s = 1, integration_s = 1, sefd_jy = 0, drop = 0;
   std::size_t n_chan = 1;
   unsigned n_bit = 8;
+  bool live = false;
   std::uint64_t seed = 1;
   double tec_rms_tecu = 0.1, outer_scale_m = 100e3, screen_height_m = 100e3, screen_size_m = 300e3,
          screen_spacing_m = 1e3, screen_interval_s = 120;

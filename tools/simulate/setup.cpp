@@ -24,6 +24,7 @@
 #include "libcore/voltage/array_delays.h"
 #include "libcore/voltage/voltage.h"
 #include "libcore/voltage/voltage_pipeline.h"
+#include "tools/simulate/gain_tracks.h"
 
 namespace apsyn {
 namespace {
@@ -75,6 +76,7 @@ simulate::VoltageSetup voltage_setup(const SimulateOptions& options, const Scene
                               options.freq_hz, options.sky);
   if (!options.pulsar.empty()) setup.pulsar = parse_pulsar(options.pulsar, scene.sky);
   setup.sefd_jy = options.sefd_jy;
+  if (!options.gains.empty()) setup.gains = read_gain_tracks(options.gains, scene.layout);
   setup.seed = options.seed;
   setup.n_bit = options.n_bit;
   setup.dropped_fraction = options.drop;

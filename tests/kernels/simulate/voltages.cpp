@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Statistics of simulated voltages, their encoding and their independence of threads and lengths.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
@@ -44,6 +45,38 @@ BOOST_AUTO_TEST_CASE(noise_has_its_level_and_is_independent) {
     for (std::size_t j = 0; j < 4; ++j)
       BOOST_TEST(std::abs(mean_product(input_of(stream, 4, i), input_of(stream, 4, j)) -
                           (i == j ? 25.0 : 0.0)) < 5 * 25 / std::sqrt(double(n_time)));
+}
+
+// Sample by sample, against the same field without gains: g is linear in amplitude and phase between its
+// times and constant beyond them. What is neglected is (phase change of 64 samples)^2 / 8 = 8e-8, less than
+// float32's rounding.
+BOOST_AUTO_TEST_CASE(gains_drift_between_their_times) {
+  VoltageSetup setup = setup_of({{2, 0, 0, 0}}, {{0, 0, 0}, {40, 10, 0}});
+  const VoltagePlan plan = plan_voltages(setup, 2);
+  const std::size_t n_time = plan.hop + 5000;  // across the edge of two blocks
+  const auto plain = stream_of(setup, {{-0.4, 0.1}}, n_time);
+  const double first_s = 1024 / plan.sample_rate_hz, last_s = 30016 / plan.sample_rate_hz;
+  setup.gains.resize(4);
+  setup.gains[1] = {{0}, {0.5}, {1}};
+  setup.gains[2] = {{first_s, last_s}, {1, 3}, {-0.2, 0.16}};
+  setup.gains[3] = {{0}, {0}, {0}};
+  const auto distorted = stream_of(setup, {{-0.4, 0.1}}, n_time);
+  const auto expected = [&](std::size_t input, std::size_t n) -> std::complex<double> {
+    if (input == 0) return 1;
+    if (input == 1) return std::polar(0.5, 1.0);
+    if (input == 3) return 0;
+    const double share = std::clamp((static_cast<double>(n) - 1024) / 28992, 0.0, 1.0);
+    return std::polar(1 + 2 * share, -0.2 + 0.36 * share);
+  };
+  double worst = 0;
+  for (std::size_t input = 0; input < 4; ++input) {
+    const Samples before = input_of(plain, 4, input), after = input_of(distorted, 4, input);
+    for (std::size_t n = 0; n < n_time; ++n)
+      worst = std::max(worst, std::abs(std::complex<double>(after[n]) -
+                                       expected(input, n) * std::complex<double>(before[n])));
+  }
+  BOOST_TEST_MESSAGE("gains are off by " << worst);
+  BOOST_TEST(worst < 2e-5);  // of samples of up to 15
 }
 
 BOOST_AUTO_TEST_CASE(below_the_horizon_is_silent) {
