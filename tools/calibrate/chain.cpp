@@ -19,12 +19,13 @@ namespace {
 class ChainSolver {
  public:
   ChainSolver(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
-              ModelSource& model)
+              ModelSource& model, const ChainResult* former)
       : tool_(tool),
         options_(options),
         plan_(plan),
         input_(input),
         model_(model),
+        former_(former),
         info_(input.info()),
         n_threads_(tool.common().threads),
         sums_(info_.windows.size()),
@@ -39,6 +40,7 @@ class ChainSolver {
       for (auto& solutions : term.solutions) solutions.resize(term.slots.size());
     }
     reference_ = named_reference(options.reference_antenna, info_);
+    if (!reference_ && former_ != nullptr) reference_ = former_->reference;
   }
 
   ChainResult solve() {
@@ -217,11 +219,19 @@ class ChainSolver {
               : ExcludedSolutions();
       if (window < excluded.size() && left_out.size() == 0) continue;
       const SlotSolutions* const start =
-          term.options.start_from_former && slot > 0 && term.solutions[window][slot - 1].n_antennas > 0
-              ? &term.solutions[window][slot - 1]
-              : nullptr;
+          term.options.start_from_former ? solution_before(t, slot, window) : nullptr;
       term.solutions[window][slot] = solve_window(t, slot, window, left_out, start);
     }
+  }
+
+  /// Null where there is none.
+  const SlotSolutions* solution_before(std::size_t t, std::size_t slot, std::size_t window) const {
+    const SlotSolutions* before = nullptr;
+    if (slot > 0)
+      before = &result_.terms[t].solutions[window][slot - 1];
+    else if (former_ != nullptr && !former_->terms[t].solutions[window].empty())
+      before = &former_->terms[t].solutions[window].back();
+    return before != nullptr && before->n_antennas > 0 ? before : nullptr;
   }
 
   SlotSolutions solve_window(std::size_t t, std::size_t slot, std::size_t window, ExcludedSolutions excluded,
@@ -393,6 +403,7 @@ class ChainSolver {
   const ChainPlan& plan_;
   VisibilityInput& input_;
   ModelSource& model_;
+  const ChainResult* former_;
   const InputInfo& info_;
   unsigned n_threads_;
   std::vector<std::vector<std::unique_ptr<CalibrationSums>>> sums_;  ///< [window][cell]
@@ -409,8 +420,8 @@ class ChainSolver {
 }  // namespace
 
 ChainResult solve_chain(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
-                        ModelSource& model) {
-  return ChainSolver(tool, options, plan, input, model).solve();
+                        ModelSource& model, const ChainResult* former) {
+  return ChainSolver(tool, options, plan, input, model, former).solve();
 }
 
 }  // namespace apsyn::calibrate

@@ -74,8 +74,10 @@ class ChainPlan {
   std::string path_;
 };
 
-/// FailureError "no usable data" where nothing was found.
+/// FailureError "no usable data" where nothing was found. `former`, of the same terms and antennas, may be
+/// null: the first slots begin with the last solutions of it, and its reference antenna is that of these,
+/// unless one is named.
 ChainResult solve_chain(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
-                        ModelSource& model);
+                        ModelSource& model, const ChainResult* former = nullptr);
 
 }  // namespace apsyn::calibrate

@@ -110,6 +110,7 @@ void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
     throw UsageError("--dry-run: a stream that is followed has no plan before it arrives");
   std::size_t n_intervals = 0, n_solved = 0;
   double solved_mjd_s = 0, n_visibilities = 0;
+  std::optional<ChainResult> former;
   for (; input.next_interval(); ++n_intervals) {
     const double now_mjd_s = input.info().integrations.back().time_mjd_s;
     // Anew for each interval, whose field may be another: a stream that no phase centre tracks follows the
@@ -119,7 +120,7 @@ void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
     std::string why_held, figures;
     std::optional<ChainResult> result;
     try {
-      result = solve_chain(tool, options, plan, input, *model);
+      result = solve_chain(tool, options, plan, input, *model, former ? &*former : nullptr);
     } catch (const FailureError& error) {
       why_held = error.what();
       log_warning("interval {}: {}: {}", n_intervals, why_held,
@@ -133,6 +134,7 @@ void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
       n_visibilities += result->n_visibilities;
       solved_mjd_s = now_mjd_s;
       ++n_solved;
+      former = std::move(result);
     }
     if (!options.report.empty())
       write_text(options.report,

@@ -69,9 +69,26 @@ std::complex<double> product_of(const DiagonalProblem& problem, std::size_t lane
   return {own[0], p < q ? own[kLanes] : -own[kLanes]};
 }
 
+/// Chi^2 of gains, less what all gains share, on a few baselines of each antenna: with those next to it in
+/// the list.
+double misfit_of(const DiagonalProblem& problem, std::size_t lane,
+                 const std::vector<std::complex<double>>& gain) {
+  constexpr std::size_t kNeighbours = 8;
+  double misfit = 0;
+  for (std::size_t p = 0; p < gain.size(); ++p)
+    for (std::size_t q = p + 1; q < std::min(gain.size(), p + 1 + kNeighbours); ++q) {
+      const float* own =
+          &problem.sums(lane / kLanes, baseline_index(p, q, problem.n_antennas), 0, lane % kLanes);
+      const std::complex<double> a(own[0], own[kLanes]), m = gain[p] * std::conj(gain[q]);
+      misfit += own[2 * kLanes] * std::norm(m) - 2 * (std::conj(m) * a).real();
+    }
+  return misfit;
+}
+
 /// Start of a group's lanes: the phases on the baselines of the antenna with the most signal; where an
 /// antenna has none with it, those against all antennas that have a phase already. Amplitudes (sum |A|^2 /
-/// sum S^2)^1/4.
+/// sum S^2)^1/4. Gains that are given are taken in place of these where they fit better: those of a former
+/// interval may have drifted by more than noise spoils single baselines.
 void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, DiagonalGains& gains) {
   const std::size_t n = problem.n_antennas;
   std::vector<double> signal(n * kLanes), model(n * kLanes);
@@ -89,9 +106,10 @@ void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, D
   const std::size_t n_lanes = std::min(kLanes, problem.n_lanes - group * kLanes);
   for (std::size_t i = 0; i < n_lanes; ++i) {
     const std::size_t lane = group * kLanes + i;
-    bool given = false;
-    for (std::size_t p = 0; p < n; ++p) given |= gains.gain(lane, p) != 0.0;
-    if (given) {
+    bool is_given = false;
+    for (std::size_t p = 0; p < n; ++p) is_given |= gains.gain(lane, p) != 0.0;
+    std::vector<std::complex<double>> given;
+    if (is_given) {
       // An antenna without a gain of its own to start from gets the mean amplitude, phase 0.
       for (std::size_t p = 0; p < n; ++p) {
         std::complex<double>& g = gains.gain(lane, p);
@@ -104,8 +122,8 @@ void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, D
         } else if (unit) {
           g /= std::abs(g);
         }
+        given.push_back(g);
       }
-      continue;
     }
     std::size_t root = 0;
     for (std::size_t p = 1; p < n; ++p)
@@ -144,6 +162,11 @@ void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, D
       }
       waiting.swap(rest);
     }
+    if (!is_given) continue;
+    std::vector<std::complex<double>> fresh(n);
+    for (std::size_t p = 0; p < n; ++p) fresh[p] = gains.gain(lane, p);
+    if (misfit_of(problem, lane, given) > misfit_of(problem, lane, fresh)) continue;
+    for (std::size_t p = 0; p < n; ++p) gains.gain(lane, p) = given[p];
   }
 }
 

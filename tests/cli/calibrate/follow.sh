@@ -63,3 +63,24 @@ two_sources 0 0 >dark.txt
 expect_status 1 bash -c "${solve/sky.txt/dark.txt} -o none.csv <both.vis"
 grep -q 'no flux' status.txt && ! grep -q 'interval 0' status.txt || fail "a model without flux is no matter of an interval: $(cat status.txt)"
 expect_status 2 calibrate both.vis --follow --sky sky.txt -o x.csv
+
+# An antenna that dies: its noise is as it was, but the sky is gone. It has no gain in the first interval without it, and has one again
+# in the first in which it is back; the others keep theirs.
+awk 'BEGIN { print "antenna,time_s,gain_amplitude,phase_rad"
+  for (ant = 0; ant < 32; ++ant)
+    if (ant == 5) printf "5,0,1,0.1\n5,0.1,1,0.1\n5,0.1001,0,0\n5,0.2,0,0\n5,0.2001,1,0.1\n"
+    else printf "%d,0,1,%.3f\n", ant, 0.02 * ant }' </dev/null >dying.csv
+run simulate -q --array mwa-32t --sky sky.txt --gains dying.csv --noise 2000Jy --bits 8 --bandwidth 320kHz --duration 300ms -o dying.dada
+gain="${solve/--solve phase/--solve gain:channels=all}"
+gain=${gain/--interval 50ms/--interval 100ms}
+for interval in 1 2 3; do
+  run correlate -q dying.dada --samples 0:$((interval * 32000)) --channels 8 --integration 25ms --phase-centre "$centre" --overwrite -o part.vis
+  run bash -c "$gain -o part-$interval.csv <part.vis"
+  name=$(sed -n 's/^\([^#,]*\),,*nan,nan$/\1/p' part-$interval.csv)
+  if [ "$interval" = 2 ]; then
+    [ "$name" = Tile06 ] || fail "interval $interval: '$name' has no gain, and Tile06 is dead: $(cat part-$interval.csv)"
+    [ "$(grep -c ^Tile part-$interval.csv)" -eq 63 ] || fail "$(grep -c ^Tile part-$interval.csv) rows of gains"
+  else
+    [ -z "$name" ] || fail "interval $interval: $name has no gain"
+  fi
+done
