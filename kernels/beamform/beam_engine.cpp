@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "kernels/beamform/beam_engine.h"
 
@@ -13,6 +16,8 @@ class CpuBeamEngine final : public BeamEngine {
                 std::size_t block_spectra, std::size_t batch_chan)
       : source_(std::move(source)),
         n_chan_(plan.n_chan),
+        n_integrate_(static_cast<std::int64_t>(plan.n_integrate)),
+        meets_tiles_(plan.first_spectrum % std::gcd(n_integrate_, kTile) == 0),
         block_spectra_(block_spectra),
         batch_chan_(batch_chan),
         beamformer_(make_cpu_beamformer(std::move(plan), delays)) {}
@@ -23,9 +28,18 @@ class CpuBeamEngine final : public BeamEngine {
     ended_ = true;
   }
 
+  void set_gains(BeamGains gains) override { coming_ = std::move(gains); }
+
   bool next(BeamBlock& beams) override {
+    if (coming_ && may_change(next_)) {
+      beamformer_->set_gains(std::move(*coming_));
+      coming_.reset();
+    }
     const std::int64_t off_tile = beamformer_->off_tile(next_);  // a range may begin within a tile
-    const auto whole = static_cast<std::int64_t>(off_tile > 0 ? kTileSpectra : block_spectra_) - off_tile;
+    auto whole = static_cast<std::int64_t>(off_tile > 0 ? kTileSpectra : block_spectra_) - off_tile;
+    if (coming_)
+      for (std::int64_t n = kTile - off_tile; n < whole; n += kTile)
+        if (may_change(next_ + n)) whole = n;
     const std::int64_t n = std::min(source_->available() - next_, whole);
     if (n <= 0 || (n < whole && !ended_)) {
       source_->release(next_);
@@ -44,8 +58,19 @@ class CpuBeamEngine final : public BeamEngine {
   std::int64_t spectra_done() const override { return next_; }
 
  private:
+  static constexpr auto kTile = static_cast<std::int64_t>(kTileSpectra);
+
+  /// Whether spectra from this one on may have other gains. Where a range begins such that no integration
+  /// ever begins with a tile, any tile will do.
+  bool may_change(std::int64_t spectrum) const {
+    return beamformer_->off_tile(spectrum) == 0 && (spectrum % n_integrate_ == 0 || !meets_tiles_);
+  }
+
   std::shared_ptr<SpectrumSource> source_;
   std::size_t n_chan_, block_spectra_, batch_chan_;
+  std::int64_t n_integrate_;
+  bool meets_tiles_;  ///< some integrations begin with a tile
+  std::optional<BeamGains> coming_;
   std::unique_ptr<Beamformer> beamformer_;
   SpectraBlock spectra_;
   std::int64_t next_ = 0;

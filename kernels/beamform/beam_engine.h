@@ -24,6 +24,9 @@ class BeamEngine {
   virtual void end_of_stream() = 0;
   /// The next output times; false when there are none yet. Memory of `beams` is used again.
   virtual bool next(BeamBlock& beams) = 0;
+  /// Gains for what later calls of append() and next() work on, from the next spectrum on that begins an
+  /// integration and, on the CPU, a tile.
+  virtual void set_gains(BeamGains gains) = 0;
   /// Spectra that have gone into beams.
   virtual std::int64_t spectra_done() const = 0;
   /// Of the input and input channel that lost most, the share of components that requantising clipped.

@@ -3,6 +3,7 @@
 // divided by. A group of beams of a channel belongs to one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/beamform/beamform.h"
@@ -37,6 +38,8 @@ class BeamWeights {
 
   /// Delays for the spectra first .. end - 1.
   void prepare(std::int64_t first, std::int64_t end);
+  /// Weights are made anew when they are next asked for: the plan's calibration or members have changed.
+  void forget() { std::fill(steered_.begin(), steered_.end(), -1); }
   /// Weights of these beams at the interval of `spectrum`, made anew only when it has changed.
   void steer(const BeamRange& beams, std::size_t channel, std::int64_t spectrum);
   /// [input][re, im]; the next beam's are 2 n_input floats further.

@@ -42,6 +42,7 @@ BeamformPlan checked(BeamformPlan plan) {
 class CpuBeamformer final : public Beamformer {
  public:
   CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays);
+  void set_gains(BeamGains gains) override;
   void start(std::int64_t first, std::size_t n_spectra, BeamBlock& out) override;
   std::int64_t off_tile(std::int64_t first) const override {
     return (plan_.first_spectrum + first) % static_cast<std::int64_t>(kRow);
@@ -55,6 +56,7 @@ class CpuBeamformer final : public Beamformer {
   };
 
   bool voltages() const { return plan_.product == BeamProduct::voltage; }
+  void note_used();
   void work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out);
   void turn(const SpectraBlock& block, std::size_t row, const Tile& tile, Scratch& scratch) const;
   void form(const Item& item, std::size_t channel, Scratch& scratch) const;
@@ -78,9 +80,7 @@ CpuBeamformer::CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays)
       items_(work_items(plan_)),
       weights_(plan_, delays, items_.n_beam_group),
       integration_(plan_) {
-  used_.assign(plan_.n_ant, 0);
-  for (std::size_t beam = 0; beam < plan_.n_beam; ++beam)
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) used_[ant] |= plan_.member(beam, ant);
+  note_used();
   scratch_.resize(plan_.n_threads);
   for (Scratch& scratch : scratch_) {
     scratch.spectra.resize((plan_.n_input() + 3) / 4 * 4 * 2 * kRow);
@@ -92,6 +92,20 @@ CpuBeamformer::CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays)
     scratch.counts.resize(items_.n_beam * kRow);
     scratch.out.resize(items_.n_beam * kRow * items_.n_chan * plan_.n_value());
   }
+}
+
+void CpuBeamformer::note_used() {
+  used_.assign(plan_.n_ant, 0);
+  for (std::size_t beam = 0; beam < plan_.n_beam; ++beam)
+    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) used_[ant] |= plan_.member(beam, ant);
+}
+
+void CpuBeamformer::set_gains(BeamGains gains) {
+  plan_.calibration = std::move(gains.calibration);
+  plan_.member = std::move(gains.member);
+  check_plan(plan_);
+  weights_.forget();
+  note_used();
 }
 
 void CpuBeamformer::start(std::int64_t first, std::size_t n_spectra, BeamBlock& out) {

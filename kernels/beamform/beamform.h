@@ -90,9 +90,18 @@ struct BeamBlock {
   Buffer<float, 3> values;
 };
 
+/// What calibration says of the antennas.
+struct BeamGains {
+  Buffer<std::complex<double>, 3> calibration;  ///< BeamformPlan::calibration
+  Buffer<std::uint8_t, 2> member;               ///< BeamformPlan::member, less antennas that have no gain
+};
+
 class Beamformer {
  public:
   virtual ~Beamformer() = default;
+  /// Replaces calibration and members for the spectra of later calls of start(); both have the shapes of the
+  /// plan.
+  virtual void set_gains(BeamGains gains) = 0;
   /// Announces the spectra first .. first + n_spectra - 1 that the next add() calls bring, one call for each
   /// batch of channels, and shapes `out`. Blocks follow each other from spectrum 0 and, but for the last, end
   /// with a tile. std::logic_error otherwise.

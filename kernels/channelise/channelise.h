@@ -106,6 +106,8 @@ class Channeliser final : public SpectrumSource {
   void spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan, std::size_t n_chan,
                SpectraBlock& block) override;
   double clipped_share() const override;
+  /// ChannelisePlan::codes from the next call of spectra() on.
+  void give_codes(bool codes) { plan_.codes = codes; }
 
  private:
   struct Scratch;

@@ -31,6 +31,9 @@ class FxEngine {
   virtual void end_of_stream() = 0;
   /// The next complete integration; false when there is none yet. Memory of `result` is used again.
   virtual bool next(FxResult& result) = 0;
+  /// Blocks until no integration is being divided by MeanPlan::gains: they may be changed then, and hold for
+  /// those that are completed by later calls of append() and next().
+  virtual void settle() {}
   /// Spectra that have gone into sums.
   virtual std::int64_t spectra_done() const = 0;
   /// Of the input and input channel that lost most, the share of components that requantising clipped.

@@ -12,7 +12,7 @@ namespace apsyn {
 
 namespace {
 
-/// 1 / (g_i g_j*) of every input's gain at one channel, or 1.
+/// 1 / g of an input at one channel, or 1; NaN where it has no gain.
 std::complex<double> inverse_gain(const MeanPlan& mean, const CorrelatorPlan& plan, std::size_t input,
                                   std::size_t channel) {
   if (mean.gains.size() == 0) return 1.0;
@@ -49,9 +49,11 @@ bool mean_of(const CorrelationSums& sums, const CorrelatorPlan& plan, const Mean
         for (std::size_t channel = out * mean.n_average; channel < (out + 1) * mean.n_average; ++channel) {
           const std::int64_t n = sums.count(channel / plan.n_fine, ant1, ant2);
           if (n == 0) continue;
+          const std::complex<double> gain_i = inverse_gain(mean, plan, i, channel),
+                                     gain_j = inverse_gain(mean, plan, j, channel);
+          if (std::isnan(gain_i.real()) || std::isnan(gain_j.real())) continue;
           const std::complex<double> gain =
-              i == j ? std::complex<double>(std::norm(inverse_gain(mean, plan, i, channel)))
-                     : inverse_gain(mean, plan, i, channel) * std::conj(inverse_gain(mean, plan, j, channel));
+              i == j ? std::complex<double>(std::norm(gain_i)) : gain_i * std::conj(gain_j);
           std::complex<double> value = sums.sum(channel, i, j);
           if (corrects) {
             value /= static_cast<double>(n);

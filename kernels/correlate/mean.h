@@ -56,7 +56,7 @@ struct MeanPlan {
   std::size_t n_average = 1;   ///< neighbouring channels averaged into one
   double scale = 1;            ///< multiplies the voltages
   /// [ant][pol][chan or chan * fine]: the gains that the voltages are divided by, per input channel or per
-  /// fine channel; empty = 1.
+  /// fine channel; empty = 1. Products with an input that has none (NaN) have weight 0.
   Buffer<std::complex<double>, 3> gains;
   QuantiserPlan quantisers;
 };

@@ -30,7 +30,7 @@ std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums 
 }
 
 std::unique_ptr<SpectraPipeline> make_device_pipeline(std::shared_ptr<DeviceSpectrumSource>,
-                                                      std::unique_ptr<DeviceImager>) {
+                                                      std::unique_ptr<DeviceImager>, MakeDeviceImager) {
   throw DeviceError("this build has no CUDA: build with -DAPSYN_CUDA=ON");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "kernels/epic/epic_cuda.h"
@@ -14,6 +15,9 @@ class SpectraPipeline {
  public:
   virtual ~SpectraPipeline() = default;
   virtual DirectImager& imager() = 0;
+  /// An imager of another plan in place of the one that there is: the same but for factors and flags. Between
+  /// accumulations, when all images are there.
+  virtual void replace_imager(EpicPlan plan) = 0;
   /// Takes samples of a block from `first` on and tells how many; then spectra must be added before more.
   virtual std::size_t append(const VoltageBlock& block, std::size_t first) = 0;
   /// The block is no longer read when it returns.
@@ -29,8 +33,11 @@ class SpectraPipeline {
   virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
 };
 
-/// Spectra stay on the device. DeviceError in a build without CUDA.
+using MakeDeviceImager = std::function<std::unique_ptr<DeviceImager>(EpicPlan)>;
+
+/// Spectra stay on the device. `make_imager` is for replace_imager(). DeviceError in a build without CUDA.
 std::unique_ptr<SpectraPipeline> make_device_pipeline(std::shared_ptr<DeviceSpectrumSource> source,
-                                                      std::unique_ptr<DeviceImager> imager);
+                                                      std::unique_ptr<DeviceImager> imager,
+                                                      MakeDeviceImager make_imager = {});
 
 }  // namespace apsyn

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/array/gains.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -39,11 +41,14 @@ Range pol_range(const CsvTable& table, const CsvRow& row, std::size_t n_pol) {
 /// Of amplitudes: products of two gains, and of their inverses, are numbers of 32 bits.
 constexpr double kSmallestGain = 1e-15, kLargestGain = 1e15;
 
-enum class Zero { refused, allowed };
+/// Of amplitudes: gains may be missing (nan), weights may be zero.
+enum class Kind { gains, weights };
+
+constexpr double kNoGain = std::numeric_limits<double>::quiet_NaN();
 
 Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::string& source,
                                             const ArrayLayout& layout, std::size_t n_pol, std::size_t n_chan,
-                                            Zero zero) {
+                                            Kind kind) {
   const CsvTable table = parse_csv(text, source);
   for (std::string_view column : table.columns)
     if (column != "antenna" && column != "pol" && column != "channel" && column != "gain_amplitude" &&
@@ -67,11 +72,11 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
     const auto named = index_of_name.find(row.fields[*antenna_column]);
     const std::size_t ant =
         named != index_of_name.end() ? named->second : table.index(row, *antenna_column, n_ant);
-    const double amplitude = table.number(row, *amplitude_column);
-    if (amplitude == 0 && zero == Zero::refused)
+    const bool missing = kind == Kind::gains && lower(row.fields[*amplitude_column]) == "nan";
+    const double amplitude = missing ? kNoGain : table.number(row, *amplitude_column);
+    if (amplitude == 0 && kind == Kind::gains)
       throw DataError(
-          "{}: line {}: gain_amplitude 0: data are divided by the gain; flag the antenna with "
-          "--flag-antennas instead",
+          "{}: line {}: gain_amplitude 0: data are divided by the gain; write nan where there is none",
           source, row.line);
     if (const double size = std::abs(amplitude); size != 0 && (size < kSmallestGain || size > kLargestGain))
       throw DataError(
@@ -79,7 +84,7 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
           "{:g} "
           "and {:g}",
           source, row.line, amplitude, kSmallestGain, kLargestGain);
-    const auto phase = table.number(row, *phase_column);
+    const double phase = missing ? kNoGain : table.number(row, *phase_column);
     const std::complex<double> gain{amplitude * std::cos(phase), amplitude * std::sin(phase)};
     const Range pols = pol_range(table, row, n_pol), chans = channel_range(table, row, n_chan);
     const auto [above, first] =
@@ -90,21 +95,33 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
     for (std::size_t pol = pols.first; pol < pols.end; ++pol)
       for (std::size_t chan = chans.first; chan < chans.end; ++chan) gains(ant, pol, chan) = gain;
   }
+  if (gains.size() > 0 &&
+      std::all_of(gains.begin(), gains.end(), [](const auto& gain) { return std::isnan(gain.real()); }))
+    throw DataError("{}: no antenna has a gain: all amplitudes are nan", source);
   return gains;
 }
 
 }  // namespace
 
+std::vector<std::uint8_t> antennas_without_gains(const View<const std::complex<double>, 3>& gains) {
+  std::vector<std::uint8_t> without(gains.extent(0), 0);
+  for (std::size_t ant = 0; ant < gains.extent(0); ++ant)
+    for (std::size_t pol = 0; pol < gains.extent(1); ++pol)
+      for (std::size_t chan = 0; chan < gains.extent(2); ++chan)
+        if (std::isnan(gains(ant, pol, chan).real())) without[ant] = 1;
+  return without;
+}
+
 Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std::string& source,
                                                 const ArrayLayout& layout, std::size_t n_pol,
                                                 std::size_t n_chan) {
-  return parse_table(text, source, layout, n_pol, n_chan, Zero::refused);
+  return parse_table(text, source, layout, n_pol, n_chan, Kind::gains);
 }
 
 Buffer<std::complex<double>, 3> parse_weights_csv(std::string_view text, const std::string& source,
                                                   const ArrayLayout& layout, std::size_t n_pol,
                                                   std::size_t n_chan) {
-  return parse_table(text, source, layout, n_pol, n_chan, Zero::allowed);
+  return parse_table(text, source, layout, n_pol, n_chan, Kind::weights);
 }
 
 Buffer<std::complex<double>, 3> read_gains_csv(const std::string& path, const ArrayLayout& layout,

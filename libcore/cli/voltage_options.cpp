@@ -54,6 +54,11 @@ void add_voltage_options(Tool& tool, VoltageOptions& options) {
       ->type_name("FIRST:COUNT");
 }
 
+void add_gains_follow(Tool& tool, VoltageOptions& options) {
+  tool.app().add_flag("--gains-follow", options.gains_follow,
+                      "take the file of --gains anew whenever it has been replaced");
+}
+
 std::string describe(const VoltageHeader& header) {
   return fmt::format(
       "input: {} antennas, {} polarisations, {} channels of {} around {}, {} bits, samples of {}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What every tool that reads voltages takes: --antennas, --metafits, --site, --flag-antennas, --gains,
-// --samples.
+// --samples; and --gains-follow.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ struct VoltageOptions : VoltageSelection {
 };
 
 void add_voltage_options(Tool& tool, VoltageOptions& options);
+/// --gains-follow, of tools that work on a stream as it comes.
+void add_gains_follow(Tool& tool, VoltageOptions& options);
 /// Parses options.samples ("FIRST:COUNT", "FIRST:" or ":COUNT") into first_sample and n_samples; UsageError.
 /// add_voltage_options() has it called while the command line is parsed.
 void parse_sample_range(VoltageOptions& options);

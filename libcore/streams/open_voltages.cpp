@@ -5,6 +5,7 @@
 
 #include "libcore/array/gains.h"
 #include "libcore/base/error.h"
+#include "libcore/base/log.h"
 #include "libcore/formats/fits/metafits.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/voltage/array_delays.h"
@@ -24,6 +25,32 @@ ArrayLayout override_layout(const ArrayLayout& from_header, const ArrayLayout& t
   for (std::size_t ant = 0; ant < from_header.antennas.size(); ++ant)
     layout.antennas[ant].flagged |= from_header.antennas[ant].flagged;
   return layout;
+}
+
+void copy_gains(const Buffer<std::complex<double>, 3>& from, Buffer<std::complex<double>, 3>& to) {
+  to.resize_for_overwrite(from.shape());
+  std::copy(from.begin(), from.end(), to.begin());
+}
+
+/// Those of the file, which may be followed, or 1.
+void open_gains(const VoltageSelection& selection, OpenedVoltages& opened) {
+  const VoltageHeader& header = opened.reader.header();
+  opened.has_gains = !selection.gains.empty();
+  if (!opened.has_gains) {
+    if (selection.gains_follow) throw UsageError("--gains-follow: say with --gains which file to follow");
+    opened.gains.resize({header.n_ant, header.n_pol, header.n_chan});
+    opened.gains.fill(1.0);
+    return;
+  }
+  if (selection.gains_follow) {
+    opened.followed.emplace(selection.gains, opened.layout, header.n_pol, header.n_chan);
+    copy_gains(opened.followed->gains(), opened.gains);
+  } else {
+    opened.gains = read_gains_csv(selection.gains, opened.layout, header.n_pol, header.n_chan);
+  }
+  const std::string left_out = names_of(opened.layout, antennas_without_gains(opened.gains));
+  if (!left_out.empty())
+    log_warning("{}: antennas without gains are left out: {}", selection.gains, left_out);
 }
 
 }  // namespace
@@ -50,20 +77,15 @@ ArrayLayout effective_layout(const VoltageHeader& header, const VoltageSelection
 }
 
 OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& selection) {
-  OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, selection.n_samples, selection.n_samples};
+  OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, {}, selection.n_samples,
+                        selection.n_samples};
   const VoltageHeader& header = opened.reader.header();
   opened.reader.use_threads(selection.n_threads);
   if (selection.keep_4bit) opened.reader.keep_4bit();
   check_sample_rate(header, opened.reader.name());
   opened.layout = effective_layout(header, selection, opened.has_positions);
   set_finest_fringe(finest_fringe_rad(opened.layout, header.freq_hz));
-  opened.has_gains = !selection.gains.empty();
-  if (opened.has_gains) {
-    opened.gains = read_gains_csv(selection.gains, opened.layout, header.n_pol, header.n_chan);
-  } else {
-    opened.gains.resize({header.n_ant, header.n_pol, header.n_chan});
-    opened.gains.fill(1.0);
-  }
+  open_gains(selection, opened);
   const auto n_samples = opened.reader.n_samples();
   if (n_samples && selection.first_sample > 0 && selection.first_sample >= *n_samples)
     throw UsageError("--samples {}:...: {} has {} samples: start below", selection.first_sample,
@@ -84,6 +106,12 @@ bool OpenedVoltages::read(VoltageBlock& block, std::size_t n_time) {
   if (samples_left > 0) n_time = std::min(n_time, static_cast<std::size_t>(samples_left));
   if (!reader.read(block, n_time)) return false;
   if (samples_left > 0) samples_left -= static_cast<std::int64_t>(block.n_time);
+  return true;
+}
+
+bool OpenedVoltages::renew_gains(double data_s) {
+  if (!followed || !followed->look(data_s)) return false;
+  copy_gains(followed->gains(), gains);
   return true;
 }
 

@@ -4,8 +4,10 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "libcore/array/followed_gains.h"
 #include "libcore/base/view.h"
 #include "libcore/streams/voltage_stream.h"
 
@@ -17,14 +19,19 @@ struct OpenedVoltages {
   /// ant000, ant001, ... and stand at the site.
   ArrayLayout layout;
   bool has_positions = false;  ///< false: no table anywhere, the layout's positions mean nothing
-  /// [antenna][pol][channel]; all 1 without --gains. Data are divided by them.
+  /// [antenna][pol][channel]; all 1 without --gains. Data are divided by them; what has none (NaN) is
+  /// flagged.
   Buffer<std::complex<double>, 3> gains;
   bool has_gains = false;
-  std::int64_t n_samples = -1;     ///< of the asked-for range as far as there is any; -1 = unknown
-  std::int64_t samples_left = -1;  ///< of the asked-for range and its margin; -1 = to the end
+  std::optional<FollowedGains> followed;  ///< with --gains-follow
+  std::int64_t n_samples = -1;            ///< of the asked-for range as far as there is any; -1 = unknown
+  std::int64_t samples_left = -1;         ///< of the asked-for range and its margin; -1 = to the end
 
   /// Reads like VoltageReader::read, and ends with the range that was asked for.
   bool read(VoltageBlock& block, std::size_t n_time);
+  /// With --gains-follow: whether `gains` are others than before, since the file has been replaced. `data_s`
+  /// is how far the data are, for messages. Another thread may be in read().
+  bool renew_gains(double data_s);
 };
 
 /// `path` may be "-". UsageError when --antennas and --metafits are both given, an override does not fit the

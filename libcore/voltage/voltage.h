@@ -77,6 +77,7 @@ struct VoltageSelection {
   std::string site;                ///< LAT,LON,ALT
   std::string flag_antennas;       ///< names or indices
   std::string gains;               ///< file
+  bool gains_follow = false;       ///< it may be replaced meanwhile
   std::int64_t first_sample = 0;
   std::int64_t n_samples = -1;  ///< -1 = to the end
   unsigned n_threads = 1;       ///< that read and decode

@@ -57,6 +57,8 @@ void run(Tool& tool, BeamformOptions& options) {
     };
   steps.read = [&](VoltageBlock& block) { return voltages.read(block, setup.gulp_samples); };
   steps.work = [&](StreamItem<BeamBlock>& item) {
+    if (voltages.renew_gains(static_cast<double>(engine.spectra_done()) * setup.spectrum_s))
+      engine.set_gains(beam_gains(setup, voltages));
     process_item(engine, item);
     progress.update(static_cast<double>(engine.spectra_done()) * setup.spectrum_s);
   };

@@ -69,6 +69,7 @@ void declare(Tool& tool, BeamformOptions& options) {
       ->type_name("KIND")
       ->needs(pattern);
   add_voltage_options(tool, options.voltage);
+  add_gains_follow(tool, options.voltage);
 }
 
 }  // namespace apsyn

@@ -2,6 +2,7 @@
 #include "tools/beamform/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstddef>
 #include <memory>
@@ -58,16 +59,19 @@ std::vector<std::uint8_t> antennas_of_beam(const BeamformOptions& options, const
 }
 
 /// Members of each beam, and weights that leave each of them something.
-void plan_antennas(const BeamformOptions& options, BeamformSetup& setup) {
+void plan_antennas(const BeamformOptions& options, const OpenedVoltages& voltages, BeamformSetup& setup) {
   BeamformPlan& b = setup.b;
   const std::vector<std::uint8_t> all = antennas_of(setup.header.layout, options.subarray);
-  b.member.resize({b.n_beam, b.n_ant});
+  setup.chosen.resize({b.n_beam, b.n_ant});
   for (std::size_t beam = 0; beam < b.n_beam; ++beam) {
     const auto of_beam = antennas_of_beam(options, setup, beam);
     std::size_t n = 0;
-    for (std::size_t ant = 0; ant < b.n_ant; ++ant) n += b.member(beam, ant) = all[ant] && of_beam[ant];
+    for (std::size_t ant = 0; ant < b.n_ant; ++ant) n += setup.chosen(beam, ant) = all[ant] && of_beam[ant];
     if (n == 0) throw UsageError("beam '{}': no antennas are left in it", setup.beams[beam].id);
   }
+  BeamGains gains = beam_gains(setup, voltages);
+  b.member = std::move(gains.member);
+  if (voltages.has_gains) b.calibration = std::move(gains.calibration);
   if (options.weights.empty()) return;
   b.weights = read_weights_csv(options.weights, setup.header.layout, b.n_pol, b.n_chan);
   for (std::size_t beam = 0; beam < b.n_beam; ++beam)
@@ -75,7 +79,7 @@ void plan_antennas(const BeamformOptions& options, BeamformSetup& setup) {
       bool any = false;
       for (std::size_t ant = 0; ant < b.n_ant; ++ant)
         for (std::size_t chan = 0; chan < b.n_chan; ++chan)
-          any |= b.member(beam, ant) != 0 && b.weights(ant, pol, chan) != 0.0;
+          any |= setup.chosen(beam, ant) != 0 && b.weights(ant, pol, chan) != 0.0;
       if (!any)
         throw UsageError("--weights {}: beam '{}' has no antenna with weight in polarisation {}",
                          options.weights, setup.beams[beam].id, pol);
@@ -155,6 +159,21 @@ std::int64_t margin_of(const BeamformOptions& options, const VoltageHeader& head
   return range_margin(header, layout, options.n_fine, options.n_taps);
 }
 
+BeamGains beam_gains(const BeamformSetup& setup, const OpenedVoltages& voltages) {
+  const std::vector<std::uint8_t> without = antennas_without_gains(voltages.gains);
+  BeamGains gains;
+  gains.member.resize(setup.chosen.shape());
+  for (std::size_t beam = 0; beam < setup.chosen.extent(0); ++beam)
+    for (std::size_t ant = 0; ant < without.size(); ++ant)
+      gains.member(beam, ant) = setup.chosen(beam, ant) != 0 && without[ant] == 0;
+  gains.calibration.resize(voltages.gains.shape());
+  std::transform(voltages.gains.begin(), voltages.gains.end(), gains.calibration.begin(),
+                 [](const std::complex<double>& gain) {
+                   return std::isnan(gain.real()) ? std::complex<double>(1) : 1.0 / gain;
+                 });
+  return gains;
+}
+
 BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVoltages& voltages,
                          const Device& device) {
   const std::string& name = voltages.reader.name();
@@ -200,12 +219,7 @@ BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVolta
   b.n_average = options.n_average;
   b.scale = header.scale;
   b.n_threads = tool.common().threads;
-  plan_antennas(options, setup);
-  if (voltages.has_gains) {
-    b.calibration.resize(voltages.gains.shape());
-    std::transform(voltages.gains.begin(), voltages.gains.end(), b.calibration.begin(),
-                   [](const std::complex<double>& gain) { return 1.0 / gain; });
-  }
+  plan_antennas(options, voltages, setup);
   if (!options.incoherent) {
     const BeamTracker tracker(header.layout, header.start, setup.beams, header.phase_centre, setup.align());
     setup.max_rate = tracker.max_rate();

@@ -18,6 +18,9 @@ namespace apsyn {
 std::int64_t margin_of(const BeamformOptions& options, const VoltageHeader& header,
                        const ArrayLayout& layout);
 
+/// The gains that were last read, as beams take them.
+BeamGains beam_gains(const BeamformSetup& setup, const OpenedVoltages& voltages);
+
 BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVoltages& voltages,
                          const Device& device);
 

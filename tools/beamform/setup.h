@@ -27,7 +27,8 @@ struct BeamformSetup {
       sky;  ///< over the site, where it is known: an instant costs it 0.2 ms, once
   ChannelisePlan f;
   BeamformPlan b;
-  double max_rate = 0;  ///< of delays, s/s
+  Buffer<std::uint8_t, 2> chosen;  ///< [beam][ant] 1 = in the beam once it has a gain
+  double max_rate = 0;             ///< of delays, s/s
   double spectrum_s = 0;
   std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
   std::size_t gulp_samples = 0, block_spectra = 0, batch_chan = 1;

@@ -32,8 +32,7 @@ void write_one(Tool& tool, const Options& options, const Solutions& solutions, c
   if (report.flagged_antennas.empty()) return;
   std::string names;
   for (const std::string& name : report.flagged_antennas) names += (names.empty() ? "" : ",") + name;
-  log_warning("{}: antennas without gains, which count as 1: leave them out with --flag-antennas {}", path,
-              names);
+  log_warning("{}: antennas without gains (nan), which whoever reads it leaves out: {}", path, names);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void run(Tool& tool, CorrelateOptions& options) {
   const Device device = tool.device(CudaSupport::available);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   if (!tool.common().dry_run) check_output(output, tool.common().overwrite);
-  if (!can_be_shared(options.inputs.at(0)) && !tool.works_alone()) return;
+  if (!can_be_shared(options) && !tool.works_alone()) return;
   tool.stage("open");
   options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
     return range_margin(header, layout, options.n_fine, options.n_taps);
@@ -58,14 +58,14 @@ void run(Tool& tool, CorrelateOptions& options) {
   options.voltage.keep_4bit = device.kind == Device::Kind::cuda;
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   CorrelatePlan plan = make_plan(tool, options, voltages, device);
-  plan.mean.gains = gains_of(options, plan, voltages);
+  plan.mean.gains = gains_of(plan, voltages);
   DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
   choose_arithmetic(options.algorithm, delays.nothing_to_do(), plan);
   tool.report_plan(describe(plan));
   if (tool.common().dry_run) return;
 
   report_van_vleck(plan);
-  const std::optional<Ranks> ranks = readers_of(tool, options.inputs.at(0), plan);
+  const std::optional<Ranks> ranks = readers_of(tool, options, plan);
   if (!ranks) return;
   const auto parts = parts_of(plan, options.voltage, ranks->size, tool.common().max_memory_bytes / 8);
   std::unique_ptr<VisibilitySink> sink;

@@ -42,6 +42,7 @@ void declare(Tool& tool, CorrelateOptions& options) {
           CLI::IsMember({"auto", "tensor", "register", "pair", "group2", "group4", "hybrid2", "hybrid4"}));
   add_realtime_options(tool, options.realtime);
   add_voltage_options(tool, options.voltage);
+  add_gains_follow(tool, options.voltage);
   tool.add_file("--bandpass", options.bandpass,
                 "gains as of --gains, their channels counting fine ones; data are divided by both");
 }

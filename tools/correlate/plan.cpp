@@ -99,6 +99,8 @@ VisibilityHeader visibility_header(const Tool& tool, const CorrelatePlan& plan, 
 
 /// What the process takes by itself.
 constexpr std::uint64_t kCorrelateBytes = 40'000'000;
+/// Of a gulp at most: of a slow stream an integration must not wait for much of the next.
+constexpr double kMaxGulp_s = 0.05;
 
 /// Of a block, for each time sample.
 std::uint64_t sample_bytes_of(const VoltageHeader& header) {
@@ -106,8 +108,9 @@ std::uint64_t sample_bytes_of(const VoltageHeader& header) {
          (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
 }
 
-/// Block, gulp and memory. Only what --max-memory forces departs from the best block.
-void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
+/// Block, gulp and memory. Only what --max-memory forces departs from the best block, and gains that are
+/// followed: these are looked at for every gulp.
+void plan_memory(CorrelatePlan& plan, bool live, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = plan.header;
   const std::uint64_t sample_bytes = sample_bytes_of(header);
   const std::uint64_t record_bytes = std::uint64_t{12} * plan.mean.baselines.size() *
@@ -118,11 +121,13 @@ void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   for (std::uint64_t cache = 16u << 20;; cache /= 2) {
     plan.integration = plan_integration(plan.x, plan.integration.n_spectra, cache);
     const std::uint64_t block_samples = plan.integration.block_spectra * plan.f.n_sample;
-    std::uint64_t gulp = std::max<std::uint64_t>(1, (cache / 4) / sample_bytes);
+    std::uint64_t gulp = std::max<std::uint64_t>(
+        1, std::min((cache / 4) / sample_bytes, static_cast<std::uint64_t>(kMaxGulp_s / header.sample_s)));
     const std::uint64_t integration_samples =
         static_cast<std::uint64_t>(plan.integration.n_spectra) * plan.f.n_sample;
     // as many integrations per gulp as fit into the same space
-    gulp = std::min(gulp, integration_samples * std::max<std::uint64_t>(1, cache / record_bytes));
+    gulp =
+        std::min(gulp, integration_samples * (live ? 1 : std::max<std::uint64_t>(1, cache / record_bytes)));
     gulp = std::max(unit, gulp / unit * unit);
     plan.gulp_samples = static_cast<std::size_t>(gulp);
     const std::uint64_t records = gulp / integration_samples + 1;
@@ -144,7 +149,7 @@ void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
 }
 
 /// What a GPU takes of the host's memory, besides: gulps in pinned memory, and the means on their way back.
-void plan_gpu(CorrelatePlan& plan, bool four_bit, std::uint64_t max_memory_bytes) {
+void plan_gpu(CorrelatePlan& plan, bool four_bit, bool live, std::uint64_t max_memory_bytes) {
   plan.cuda.f = plan.f;
   if (plan.f.requantise.n_bit == 4)
     throw UsageError("--requantise 4: a GPU multiplies 8-bit integers: give --requantise 8, or --device cpu");
@@ -164,8 +169,9 @@ void plan_gpu(CorrelatePlan& plan, bool four_bit, std::uint64_t max_memory_bytes
     const std::uint64_t unit = std::max<std::size_t>(1, plan.header.missing_samples);
     const std::uint64_t integration_samples =
         static_cast<std::uint64_t>(plan.integration.n_spectra) * plan.f.n_sample;
-    const std::uint64_t gulp = std::min(
-        plan.cuda.gulp_samples / 2, integration_samples * std::max<std::uint64_t>(1, bytes / record_bytes));
+    const std::uint64_t gulp =
+        std::min(plan.cuda.gulp_samples / 2,
+                 integration_samples * (live ? 1 : std::max<std::uint64_t>(1, bytes / record_bytes)));
     plan.gulp_samples = std::max<std::size_t>(small_gulp, gulp / unit * unit);
     const std::uint64_t more = plan.gulp_samples - small_gulp;
     needed = plan.memory_bytes + cuda_channeliser_host_bytes(plan.cuda) + means +
@@ -208,6 +214,9 @@ CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const Opene
   plan.integration.n_spectra = spectra_per_integration(
       options.integration_s, plan.spectrum_s,
       plan.n_samples < 0 ? -1 : plan.n_samples / static_cast<std::int64_t>(plan.f.n_sample));
+  if (!options.bandpass.empty())
+    plan.bandpass = read_gains_csv(options.bandpass, plan.header.layout, plan.header.n_pol,
+                                   plan.header.n_chan * plan.x.n_fine);
   plan.mean.baselines = all_baselines(plan.header.n_ant, !options.no_autos);
   if (plan.mean.baselines.empty())
     throw UsageError("{}: one antenna has no cross-correlations: leave --no-autos out", name);
@@ -231,22 +240,26 @@ CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const Opene
   plan.target = delay_target(options.phase_centre, plan,
                              add_picoseconds(first, static_cast<__int128>(std::llround(half_s * 1e12))));
   plan.visibilities = visibility_header(tool, plan, name);
-  plan_memory(plan, tool.common().max_memory_bytes);
+  plan_memory(plan, options.voltage.gains_follow, tool.common().max_memory_bytes);
   plan.on_gpu = device.kind == Device::Kind::cuda;
-  if (plan.on_gpu) plan_gpu(plan, voltages.reader.keeps_4bit(), tool.common().max_memory_bytes);
+  if (plan.on_gpu)
+    plan_gpu(plan, voltages.reader.keeps_4bit(), options.voltage.gains_follow,
+             tool.common().max_memory_bytes);
   return plan;
 }
 
-Buffer<std::complex<double>, 3> gains_of(const CorrelateOptions& options, const CorrelatePlan& plan,
-                                         OpenedVoltages& voltages) {
-  if (options.bandpass.empty())
-    return voltages.has_gains ? std::move(voltages.gains) : Buffer<std::complex<double>, 3>();
-  auto gains = read_gains_csv(options.bandpass, plan.header.layout, plan.header.n_pol,
-                              plan.header.n_chan * plan.x.n_fine);
+Buffer<std::complex<double>, 3> gains_of(const CorrelatePlan& plan, const OpenedVoltages& voltages) {
+  const bool has_bandpass = plan.bandpass.size() > 0;
+  Buffer<std::complex<double>, 3> gains;
+  if (!has_bandpass && !voltages.has_gains) return gains;
+  gains.resize_for_overwrite(has_bandpass ? plan.bandpass.shape() : voltages.gains.shape());
+  const std::size_t per_gain = has_bandpass ? plan.x.n_fine : 1;
   for (std::size_t ant = 0; ant < plan.header.n_ant; ++ant)
     for (std::size_t pol = 0; pol < plan.header.n_pol; ++pol)
-      for (std::size_t channel = 0; channel < gains.extent(2); ++channel)
-        gains(ant, pol, channel) *= voltages.gains(ant, pol, channel / plan.x.n_fine);
+      for (std::size_t channel = 0; channel < gains.extent(2); ++channel) {
+        gains(ant, pol, channel) = voltages.gains(ant, pol, channel / per_gain);
+        if (has_bandpass) gains(ant, pol, channel) *= plan.bandpass(ant, pol, channel);
+      }
   return gains;
 }
 

@@ -32,6 +32,7 @@ struct CorrelatePlan {
   CorrelatorPlan x;
   IntegrationPlan integration;
   MeanPlan mean;
+  Buffer<std::complex<double>, 3> bandpass;  ///< [ant][pol][chan * fine]; empty = 1
   DelayTarget target;
   VisibilityHeader visibilities;
   double spectrum_s = 0;
@@ -43,8 +44,7 @@ struct CorrelatePlan {
 CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const OpenedVoltages& voltages,
                         const Device& device);
 
-/// What voltages are divided by, as MeanPlan::gains.
-Buffer<std::complex<double>, 3> gains_of(const CorrelateOptions& options, const CorrelatePlan& plan,
-                                         OpenedVoltages& voltages);
+/// What voltages are divided by, as MeanPlan::gains: the gains that were last read, times the bandpass.
+Buffer<std::complex<double>, 3> gains_of(const CorrelatePlan& plan, const OpenedVoltages& voltages);
 
 }  // namespace apsyn

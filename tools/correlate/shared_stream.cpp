@@ -47,8 +47,8 @@ void IntegrationWriter::require_data(const std::string& input) const {
                      input, dropped_ ? "integration" : "spectrum");
 }
 
-std::optional<Ranks> readers_of(Tool& tool, const std::string& input, const CorrelatePlan& plan) {
-  if (!can_be_shared(input)) return Ranks{};
+std::optional<Ranks> readers_of(Tool& tool, const CorrelateOptions& options, const CorrelatePlan& plan) {
+  if (!can_be_shared(options)) return Ranks{};
   if (plan.n_samples >= 0) return tool.ranks();
   if (!tool.works_alone()) return {};
   return Ranks{};

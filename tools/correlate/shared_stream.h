@@ -35,9 +35,9 @@ class IntegrationWriter {
   bool drop_incomplete_, any_data_ = false, dropped_ = false;
 };
 
-/// The processes that read the recording: the first alone when it is a pipe or of unknown length. Nothing for
-/// a process that has no part in it.
-std::optional<Ranks> readers_of(Tool& tool, const std::string& input, const CorrelatePlan& plan);
+/// The processes that read the recording: the first alone when it cannot be shared or is of unknown length.
+/// Nothing for a process that has no part in it.
+std::optional<Ranks> readers_of(Tool& tool, const CorrelateOptions& options, const CorrelatePlan& plan);
 
 /// All parts, which the processes take in turns. The first, which alone has a writer, writes its own
 /// integrations and those that it is sent, in order; the others send theirs when a part is done.

@@ -51,6 +51,10 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
     return true;
   };
   steps.work = [&](StreamItem<FxResult>& item) {
+    if (voltages.renew_gains(totals_.data_s)) {
+      engine->settle();
+      plan_.mean.gains = gains_of(plan_, voltages);
+    }
     process_item(*engine, item);
     advance_to(before_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s);
   };

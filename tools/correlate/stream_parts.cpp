@@ -20,9 +20,10 @@ VoltageOptions StreamPart::of(VoltageOptions options) const {
   return options;
 }
 
-bool can_be_shared(const std::string& input) {
+bool can_be_shared(const CorrelateOptions& options) {
+  if (options.voltage.gains_follow) return false;
   std::error_code error;
-  const auto status = std::filesystem::status(input, error);
+  const auto status = std::filesystem::status(options.inputs.at(0), error);
   return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
 }
 

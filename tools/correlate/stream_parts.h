@@ -15,6 +15,7 @@
 #include "libcore/cli/voltage_options.h"
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/visibility.h"
+#include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
 
 namespace apsyn {
@@ -31,8 +32,9 @@ struct StreamPart {
   VoltageOptions of(VoltageOptions options) const;
 };
 
-/// Whether several processes can read it by themselves: no pipe.
-bool can_be_shared(const std::string& input);
+/// Whether several processes can read the input by themselves: it is no pipe, and gains are not followed,
+/// which would be others in each process.
+bool can_be_shared(const CorrelateOptions& options);
 
 /// One part for one process. Otherwise about four for each, as far as `max_bytes` holds a part's
 /// integrations.

@@ -20,12 +20,14 @@
 
 namespace apsyn {
 
-Accumulation::Accumulation(const EpicSetup& setup, EpicPlan plan, bool one_centre)
+Accumulation::Accumulation(const EpicSetup& setup, EpicPlan plan, bool one_centre,
+                           std::function<std::optional<EpicPlan>(double)> renewed)
     : setup_(setup),
       frame_(setup.header, setup.aligned(), one_centre, setup.directions),
       delays_(setup.header.layout, setup.header.start, {std::nullopt, setup.header.phase_centre}),
       pipeline_(make_pipeline(setup, std::move(plan),
-                              setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr)) {}
+                              setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr)),
+      renewed_(std::move(renewed)) {}
 
 void Accumulation::append(StreamItem<TimedImages>& item) {
   item.n_results = 0;
@@ -55,15 +57,25 @@ void Accumulation::advance(StreamItem<TimedImages>& item) {
   for (;;) {
     const std::int64_t n = pipeline_->ready(next_, end() - next_, item.last);
     if (n <= 0) return;
-    if (next_ == first_) {
-      aimed_ = first_ + (setup_.n_spectra < 0 ? end() : std::min(end(), setup_.n_spectra));
-      pipeline_->imager().start(frame_.at(time_of(aimed_)));
-    }
+    if (next_ == first_) begin(item);
     pipeline_->add(next_, static_cast<std::size_t>(n));
     next_ += n;
     pipeline_->release(next_);
     if (next_ == end()) finish(item);
   }
+}
+
+void Accumulation::begin(StreamItem<TimedImages>& item) {
+  aimed_ = first_ + (setup_.n_spectra < 0 ? end() : std::min(end(), setup_.n_spectra));
+  const EpicGeometry geometry = frame_.at(time_of(aimed_));
+  if (!first_geometry_) first_geometry_ = geometry;
+  if (std::optional<EpicPlan> plan = renewed_(data_s())) {
+    while (!coming_.empty()) settle(item);
+    pipeline_->replace_imager(std::move(*plan));
+    // Its grid is that of the first image for as long as that serves, so that gains alone change the images.
+    if (setup_.method == EpicMethod::fft) pipeline_->imager().start(*first_geometry_);
+  }
+  pipeline_->imager().start(geometry);
 }
 
 UtcTime Accumulation::time_of(std::int64_t doubled) const {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "kernels/epic/epic.h"
 #include "kernels/epic/spectra_pipeline.h"
@@ -21,7 +23,10 @@ namespace apsyn {
 /// Adds up the spectra of one image after the other.
 class Accumulation {
  public:
-  Accumulation(const EpicSetup& setup, EpicPlan plan, bool one_centre);
+  /// `renewed` is asked at the beginning of each image, with the length of the stream before it in seconds,
+  /// for another plan of its factors and flags; none = as before.
+  Accumulation(const EpicSetup& setup, EpicPlan plan, bool one_centre,
+               std::function<std::optional<EpicPlan>(double)> renewed);
 
   /// Takes the gulp of an item, and leaves the images that are there by then in it.
   void append(StreamItem<TimedImages>& item);
@@ -32,6 +37,7 @@ class Accumulation {
 
  private:
   void advance(StreamItem<TimedImages>& item);
+  void begin(StreamItem<TimedImages>& item);
   std::int64_t end() const { return first_ + setup_.accumulate_spectra; }
   /// Of half as many spectra.
   UtcTime time_of(std::int64_t doubled) const;
@@ -47,9 +53,11 @@ class Accumulation {
   AccumulationFrame frame_;
   DelayTracker delays_;
   std::unique_ptr<SpectraPipeline> pipeline_;
+  std::function<std::optional<EpicPlan>(double)> renewed_;
   std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
   std::deque<TimedImages> coming_;     // taken, but not there yet
   TimedImages spare_;
+  std::optional<EpicGeometry> first_geometry_;
   std::int64_t aimed_ = 0;  // twice the spectrum whose sky the image shows
 };
 

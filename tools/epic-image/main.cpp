@@ -29,7 +29,11 @@ void run(Tool& tool, EpicOptions& options) {
   if (tool.common().dry_run) return;
   const auto sink = make_image_sink(tool, setup, output);
   const bool one_centre = !setup.regions.empty() || has_one_centre(output);
-  Accumulation accumulation(setup, epic_plan(tool, options, setup, voltages), one_centre);
+  Accumulation accumulation(setup, epic_plan(tool, options, setup, voltages), one_centre,
+                            [&](double data_s) -> std::optional<EpicPlan> {
+                              if (!voltages.renew_gains(data_s)) return {};
+                              return epic_plan(tool, options, setup, voltages);
+                            });
 
   tool.stage("image");
   bool any_data = false;

@@ -91,7 +91,7 @@ void check_size(const EpicSetup& setup, std::uint64_t max_memory_bytes) {
   if (bytes > static_cast<double>(max_memory_bytes)) refuse_memory(bytes, max_memory_bytes);
 }
 
-void plan_gpu(EpicSetup& setup, bool four_bit, std::uint64_t max_memory_bytes) {
+void plan_gpu(EpicSetup& setup, bool four_bit, bool live, std::uint64_t max_memory_bytes) {
   constexpr std::size_t kMaxChannels = 65535;  // along an axis of a launch
   if (setup.epic.n_channel() > kMaxChannels)
     throw UsageError("--channels {}: {} channels in all: a GPU images {} at most: give --device cpu",
@@ -112,8 +112,9 @@ void plan_gpu(EpicSetup& setup, bool four_bit, std::uint64_t max_memory_bytes) {
   for (std::uint64_t bytes = 64u << 20; bytes >= 64u << 10; bytes /= 2) {
     setup.cuda.gulp_samples = cuda_gulp_samples(setup.cuda, bytes, setup.n_samples);
     // Half of the device's gulp at a time, and no more images than fit into the same space.
-    const std::uint64_t gulp = std::min(setup.cuda.gulp_samples / 2,
-                                        image_samples * std::max<std::uint64_t>(1, bytes / image_bytes));
+    const std::uint64_t gulp =
+        std::min(setup.cuda.gulp_samples / 2,
+                 image_samples * (live ? 1 : std::max<std::uint64_t>(1, bytes / image_bytes)));
     setup.gulp_samples = std::max<std::size_t>(small_gulp, gulp / span * span);
     const std::uint64_t more = setup.gulp_samples - small_gulp;
     setup.memory_bytes = others + cuda_channeliser_host_bytes(setup.cuda) +

@@ -23,8 +23,9 @@ void plan_memory(EpicSetup& setup, const EpicCost& cost, std::uint64_t max_memor
 /// Before every pixel is looked at: images alone, and their pixels.
 void check_size(const EpicSetup& setup, std::uint64_t max_memory_bytes);
 
-/// What a GPU takes of the host's memory, besides: gulps in pinned memory.
-void plan_gpu(EpicSetup& setup, bool four_bit, std::uint64_t max_memory_bytes);
+/// What a GPU takes of the host's memory, besides: gulps in pinned memory; of a `live` stream one image at
+/// most.
+void plan_gpu(EpicSetup& setup, bool four_bit, bool live, std::uint64_t max_memory_bytes);
 
 /// Of a GPU's own memory; only what images by fft take is known before.
 void plan_device_memory(EpicSetup& setup, const EpicGeometry& geometry);

@@ -91,6 +91,7 @@ void declare(Tool& tool, EpicOptions& options) {
       ->check(CLI::IsMember({"half", "single", "double"}));
   add_realtime_options(tool, options.realtime);
   add_voltage_options(tool, options.voltage);
+  add_gains_follow(tool, options.voltage);
 }
 
 }  // namespace apsyn

@@ -14,6 +14,7 @@
 #include "kernels/epic/fft/setup.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/array/beam_table.h"
+#include "libcore/array/gains.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
@@ -58,13 +59,16 @@ double default_padding(const EpicPlan& plan) {
   return std::max(1.0, margin * 2 * half / (plan.cell * static_cast<double>(plan.nx)));
 }
 
-/// What E is multiplied by: one over the gains, and the unit of the samples.
+/// What E is multiplied by: one over the gains, and the unit of the samples. Antennas without gains are
+/// flagged.
 Buffer<std::complex<double>, 3> factors_of(const OpenedVoltages& voltages, double scale) {
   Buffer<std::complex<double>, 3> factor;
   if (!voltages.has_gains && scale == 1) return factor;
   factor.resize(voltages.gains.shape());
   std::transform(voltages.gains.begin(), voltages.gains.end(), factor.begin(),
-                 [&](const std::complex<double>& gain) { return scale / gain; });
+                 [&](const std::complex<double>& gain) {
+                   return std::isnan(gain.real()) ? std::complex<double>(1) : scale / gain;
+                 });
   return factor;
 }
 
@@ -113,7 +117,9 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   plan.second = needs(setup.planes, plan.field ? 2 : 1);
   plan.cross = !plan.field && (needs(setup.planes, 2) || needs(setup.planes, 3));
   plan.autos = !options.no_autos;
-  for (const Antenna& antenna : setup.header.layout.antennas) plan.flagged.push_back(antenna.flagged ? 1 : 0);
+  plan.flagged = antennas_without_gains(voltages.gains);
+  for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
+    if (setup.header.layout.antennas[ant].flagged) plan.flagged[ant] = 1;
   plan.nx = plan.ny = options.size;
   plan.n_direction = setup.directions.size();
   plan.cell = std::isnan(options.scale_rad)
@@ -169,6 +175,9 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   setup.accumulate_spectra =
       options.electric_field ? 1 : spectra_per_image(accumulate_s, setup.spectrum_s, setup.n_spectra);
   setup.epic = epic_plan(tool, options, setup, voltages);
+  // What is planned has room for antennas that lack gains now and may have some later.
+  for (std::size_t ant = 0; ant < setup.epic.n_ant; ++ant)
+    setup.epic.flagged[ant] = header.layout.antennas[ant].flagged ? 1 : 0;
   check_size(setup, tool.common().max_memory_bytes);
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
@@ -183,7 +192,7 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   }
   plan_memory(setup, cost_of(setup, setup.method, setup.epic, geometry), tool.common().max_memory_bytes);
   if (!setup.on_gpu()) return setup;
-  plan_gpu(setup, voltages.reader.keeps_4bit(), tool.common().max_memory_bytes);
+  plan_gpu(setup, voltages.reader.keeps_4bit(), options.voltage.gains_follow, tool.common().max_memory_bytes);
   plan_device_memory(setup, geometry);
   return setup;
 }

@@ -29,6 +29,10 @@ class HostPipeline final : public SpectraPipeline {
         channeliser_(spectra_of(setup, *imager_), delays) {}
 
   DirectImager& imager() override { return *imager_; }
+  void replace_imager(EpicPlan plan) override {
+    imager_ = make_imager(setup_.method, std::move(plan));
+    channeliser_.give_codes(imager_->takes_codes());
+  }
   std::size_t append(const VoltageBlock& block, std::size_t) override {
     channeliser_.append(block);
     return block.n_time;
@@ -76,7 +80,9 @@ std::unique_ptr<DeviceImager> make_device_imager(const EpicSetup& setup, EpicPla
 std::unique_ptr<SpectraPipeline> make_pipeline(const EpicSetup& setup, EpicPlan plan, DelaySource* delays) {
   if (setup.on_gpu())
     return make_device_pipeline(make_cuda_channeliser(setup.cuda, delays, setup.device.index),
-                                make_device_imager(setup, std::move(plan)));
+                                make_device_imager(setup, std::move(plan)), [&setup](EpicPlan other) {
+                                  return make_device_imager(setup, std::move(other));
+                                });
   return std::make_unique<HostPipeline>(setup, std::move(plan), delays);
 }
 

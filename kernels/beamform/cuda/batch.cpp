@@ -18,13 +18,23 @@ namespace {
 constexpr std::int64_t kLongInterval = 128;  // spectra from which on a batch holds whole ones only
 constexpr std::uint64_t kMaxDelayBytes = 64u << 20;
 
+using Table = Buffer<std::complex<double>, 3>;  // [ant][pol][input chan or channel]; empty = 1
+
+bool is_fine(const BeamformPlan& plan, const Table& table) {
+  return table.size() > 0 && table.extent(2) != plan.n_chan;
+}
+
+/// Of a row that is a channel (`of_channels`) or an input channel.
+std::complex<double> table_entry(const BeamformPlan& plan, const Table& table, std::size_t row,
+                                 bool of_channels, std::size_t input) {
+  if (table.size() == 0) return std::complex<double>(1);
+  const std::size_t chan = is_fine(plan, table) || !of_channels ? row : row / plan.n_fine;
+  return table(input / plan.n_pol, input % plan.n_pol, chan);
+}
+
 }  // namespace
 
 void DeviceBeams::make_tables() {
-  used_.assign(plan_.n_ant, 0);
-  for (std::size_t beam = 0; beam < plan_.n_beam; ++beam)
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) used_[ant] |= plan_.member(beam, ant);
-  member_ = uploaded(std::vector<std::uint8_t>(plan_.member.begin(), plan_.member.end()));
   channel_hz_ = uploaded(plan_.channel_hz);
   const auto& hz = plan_.channel_hz;
   const auto last = static_cast<double>(hz.size() - 1);
@@ -33,34 +43,40 @@ void DeviceBeams::make_tables() {
     if (std::abs(hz[i] - hz[0] - static_cast<double>(i) / last * (hz.back() - hz[0])) >
         1e-9 * std::abs(hz.back()))
       even_channels_ = false;
-  const auto fine = [&](const Buffer<std::complex<double>, 3>& table) {
-    return table.size() > 0 && table.extent(2) != plan_.n_chan;
-  };
-  amplitude_of_channels_ = fine(plan_.weights);
-  factor_of_channels_ = amplitude_of_channels_ || fine(plan_.calibration);
-  const auto entry = [&](const Buffer<std::complex<double>, 3>& table, std::size_t row, bool of_channels,
-                         std::size_t input) {
-    if (table.size() == 0) return std::complex<double>(1);
-    const std::size_t chan = fine(table) || !of_channels ? row : row / plan_.n_fine;
-    return table(input / plan_.n_pol, input % plan_.n_pol, chan);
-  };
-  const std::size_t n_row = factor_of_channels_ ? plan_.n_channel() : plan_.n_chan;
-  for (std::size_t row = 0; row < n_row; ++row)
-    for (std::size_t input = 0; input < plan_.n_input(); ++input)
-      base_.push_back(plan_.scale * entry(plan_.weights, row, factor_of_channels_, input) *
-                      entry(plan_.calibration, row, factor_of_channels_, input));
-  set_scales({});
+  make_gain_tables();
   if (plan_.weights.size() > 0) {
     std::vector<double> amplitude;
     for (std::size_t row = 0; row < plan_.weights.extent(2); ++row)
       for (std::size_t input = 0; input < plan_.n_input(); ++input)
-        amplitude.push_back(std::abs(entry(plan_.weights, row, amplitude_of_channels_, input)));
+        amplitude.push_back(std::abs(table_entry(plan_, plan_.weights, row, amplitude_of_channels_, input)));
     amplitude_ = uploaded(amplitude);
   }
   if (!voltages())
     for (DeviceArray<double>& open : open_)
       open = DeviceArray<double>(plan_.n_beam * plan_.n_out_channel() *
                                  static_cast<std::size_t>(n_detected() + 1));
+}
+
+void DeviceBeams::make_gain_tables() {
+  used_.assign(plan_.n_ant, 0);
+  for (std::size_t beam = 0; beam < plan_.n_beam; ++beam)
+    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) used_[ant] |= plan_.member(beam, ant);
+  member_ = uploaded(std::vector<std::uint8_t>(plan_.member.begin(), plan_.member.end()));
+  amplitude_of_channels_ = is_fine(plan_, plan_.weights);
+  factor_of_channels_ = amplitude_of_channels_ || is_fine(plan_, plan_.calibration);
+  const std::size_t n_row = factor_of_channels_ ? plan_.n_channel() : plan_.n_chan;
+  base_.clear();
+  for (std::size_t row = 0; row < n_row; ++row)
+    for (std::size_t input = 0; input < plan_.n_input(); ++input)
+      base_.push_back(plan_.scale * table_entry(plan_, plan_.weights, row, factor_of_channels_, input) *
+                      table_entry(plan_, plan_.calibration, row, factor_of_channels_, input));
+  set_scales({});
+}
+
+void DeviceBeams::renew_gains() {
+  make_gain_tables();
+  known_valid_.clear();  // of antennas in any beam
+  all_known_ = false;
 }
 
 void DeviceBeams::set_scales(const View<const float, 2>& steps) {

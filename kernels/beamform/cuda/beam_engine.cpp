@@ -2,6 +2,9 @@
 #include "kernels/beamform/beam_engine.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
 
 #include "kernels/beamform/cuda/device.cuh"
 #include "kernels/common/cuda/spectra.cuh"
@@ -72,6 +75,8 @@ class CudaBeamEngine final : public BeamEngine {
     cuda_check(cudaStreamSynchronize(stream_.get()), "forming beams");  // a batch that completed nothing
   }
 
+  void set_gains(BeamGains gains) override { coming_ = std::move(gains); }
+
   bool next(BeamBlock& beams) override {
     if (done_.empty()) return false;
     std::swap(beams, done_.front());
@@ -101,6 +106,7 @@ class CudaBeamEngine final : public BeamEngine {
     if (!at_end) held = held / good * good;
     while (held > 0) {
       std::int64_t most = std::min(held, static_cast<std::int64_t>(most_));
+      if (coming_) most = std::min(most, renew_gains());
       if (scale_spectra_ > 0) most = std::min(most, scale_spectra_ - next_ % scale_spectra_);
       const std::int64_t n = beams_.batch_of(next_, most);
       add(static_cast<std::size_t>(n));
@@ -108,6 +114,21 @@ class CudaBeamEngine final : public BeamEngine {
       held -= n;
       source_->release(next_);
     }
+  }
+
+  /// Takes the new gains when an integration begins; returns the spectra until one does.
+  std::int64_t renew_gains() {
+    const auto n_integrate = static_cast<std::int64_t>(plan_.n_integrate);
+    const std::int64_t left = n_integrate - next_ % n_integrate;
+    if (left < n_integrate) return left;
+    cuda_check(cudaStreamSynchronize(stream_.get()), "forming beams");
+    plan_.calibration = std::move(coming_->calibration);
+    plan_.member = std::move(coming_->member);
+    coming_.reset();
+    beams_.renew_gains();
+    if (scale_spectra_ > 0 && next_ % scale_spectra_ != 0)
+      beams_.set_scales(source_->scales(next_ / scale_spectra_));
+    return std::numeric_limits<std::int64_t>::max();
   }
 
   void add(std::size_t n) {
@@ -176,6 +197,7 @@ class CudaBeamEngine final : public BeamEngine {
   std::int64_t next_ = 0;
   std::deque<BeamBlock> done_;
   std::vector<BeamBlock> spare_;
+  std::optional<BeamGains> coming_;
   CopyStream stream_, copies_;
 };
 

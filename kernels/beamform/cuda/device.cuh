@@ -26,6 +26,9 @@ class DeviceBeams {
   /// Spectra of a batch that begins with `first`, at most `most`: batches do not cross long stretches of
   /// equal weights.
   std::int64_t batch_of(std::int64_t first, std::int64_t most) const;
+  /// The plan's calibration or members have changed: what is made of them is made anew. set_scales() must
+  /// follow where spectra are requantised. No batch is under way.
+  void renew_gains();
   /// Weights are divided by these from now on: [input chan][input], steps per unit of requantised spectra.
   void set_scales(const View<const float, 2>& steps);
   /// All: queue spectra first ..+ validity.n_spectra, which follow those of the call before, into
@@ -75,6 +78,7 @@ class DeviceBeams {
   int n_detected() const;
   int tile() const;
   void make_tables();
+  void make_gain_tables();
   Launch prepare(std::int64_t first, const SpectraBlock& validity, cudaStream_t stream);
   void follow(std::int64_t first_interval, std::int64_t n_section, cudaStream_t stream);
   void look_up(const SpectraBlock& validity, Launch& launch, cudaStream_t stream);

@@ -66,6 +66,8 @@ class CudaFxEngine final : public FxEngine {
 
   bool next(FxResult& result) override { return results_.next(result); }
 
+  void settle() override { results_.settle(); }
+
   std::int64_t spectra_done() const override { return next_; }
 
   double clipped_share() const override { return highest_share(source_->clipped(), plan_.n_fine, next_); }

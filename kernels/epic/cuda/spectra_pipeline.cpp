@@ -12,10 +12,15 @@ namespace {
 
 class DevicePipeline final : public SpectraPipeline {
  public:
-  DevicePipeline(std::shared_ptr<DeviceSpectrumSource> source, std::unique_ptr<DeviceImager> imager)
-      : source_(std::move(source)), imager_(std::move(imager)) {}
+  DevicePipeline(std::shared_ptr<DeviceSpectrumSource> source, std::unique_ptr<DeviceImager> imager,
+                 MakeDeviceImager make_imager)
+      : source_(std::move(source)), imager_(std::move(imager)), make_imager_(std::move(make_imager)) {}
 
   DirectImager& imager() override { return *imager_; }
+  void replace_imager(EpicPlan plan) override {
+    imager_.reset();  // the next one needs its memory
+    imager_ = make_imager_(std::move(plan));
+  }
   std::size_t append(const VoltageBlock& block, std::size_t first) override {
     return source_->append(block, first);
   }
@@ -37,13 +42,15 @@ class DevicePipeline final : public SpectraPipeline {
  private:
   std::shared_ptr<DeviceSpectrumSource> source_;
   std::unique_ptr<DeviceImager> imager_;
+  MakeDeviceImager make_imager_;
 };
 
 }  // namespace
 
 std::unique_ptr<SpectraPipeline> make_device_pipeline(std::shared_ptr<DeviceSpectrumSource> source,
-                                                      std::unique_ptr<DeviceImager> imager) {
-  return std::make_unique<DevicePipeline>(std::move(source), std::move(imager));
+                                                      std::unique_ptr<DeviceImager> imager,
+                                                      MakeDeviceImager make_imager) {
+  return std::make_unique<DevicePipeline>(std::move(source), std::move(imager), std::move(make_imager));
 }
 
 }  // namespace apsyn

@@ -42,7 +42,13 @@ Solutions read_gains_table(const std::string& path, const SolutionContext& conte
   table.resize(layout.antennas.size(), 2);
   for (std::size_t ant = 0; ant < layout.antennas.size(); ++ant)
     for (std::size_t chan = 0; chan < n_chan; ++chan)
-      for (std::size_t pol = 0; pol < 2; ++pol) table.values(0, 0, ant, chan, pol) = gains(ant, pol, chan);
+      for (std::size_t pol = 0; pol < 2; ++pol) {
+        const bool missing = std::isnan(gains(ant, pol, chan).real());
+        table.values(0, 0, ant, chan, pol) = missing ? 1.0 : gains(ant, pol, chan);
+        if (!missing) continue;
+        table.weight(0, 0, ant, chan, pol) = 0;
+        table.flag(0, 0, ant, chan, pol) = SolutionFlag::unknown;
+      }
   check_solutions(solutions);
   return solutions;
 }
@@ -79,7 +85,8 @@ SolutionWriteReport write_gains_table(const std::string& path, const Solutions& 
     const bool fits =
         !given.empty() && given.find_first_of(",#\n\r") == std::string::npos && trim(given) == given;
     const std::string name = fits ? given : std::to_string(ant);
-    // Of a flagged channel the nearest good one: no row would be a gain of 1.
+    // Of a flagged channel the nearest good one: whoever weights antennas as a whole would leave it out
+    // altogether.
     const auto source = [&](std::size_t chan) -> std::optional<std::size_t> {
       for (std::size_t step = 0; step < n_chan; ++step) {
         if (chan >= step && good(ant, chan - step)) return chan - step;
@@ -87,8 +94,9 @@ SolutionWriteReport write_gains_table(const std::string& path, const Solutions& 
       }
       return std::nullopt;
     };
-    if (!source(0)) {
+    if (!source(0)) {  // one row for all its polarisations and channels
       report.flagged_antennas.push_back(name);
+      text += fmt::format("{}{}{},nan,nan\n", name, with_pols ? "," : "", with_channels ? "," : "");
       continue;
     }
     for (std::size_t pol = 0; pol < (with_pols ? 2u : 1u); ++pol)

@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "kernels/beamform/beam_engine.h"
@@ -95,6 +96,19 @@ inline BeamformPlan copy_of(const BeamformPlan& plan) {
   return copy;
 }
 
+/// Other gains than those of the plan, which leave antenna 1 out of all beams.
+inline BeamGains other_gains(const BeamformPlan& plan) {
+  BeamGains gains;
+  gains.member.resize(plan.member.shape());
+  std::copy(plan.member.begin(), plan.member.end(), gains.member.begin());
+  for (std::size_t beam = 0; beam < plan.n_beam; ++beam) gains.member(beam, 1) = 0;
+  gains.calibration.resize({plan.n_ant, plan.n_pol, plan.n_chan});
+  for (std::size_t i = 0; i < gains.calibration.size(); ++i)
+    gains.calibration.data()[i] =
+        std::polar(1.0 + 0.1 * static_cast<double>(i), 0.7 * static_cast<double>(i));
+  return gains;
+}
+
 inline reference::BeamSample sample_of(const Recording& recording, const BeamformPlan& plan,
                                        const LinearDelays& delays, std::size_t beam, std::size_t t,
                                        std::size_t chan) {
@@ -165,7 +179,9 @@ inline BeamError errors_of(const Recording& recording, const BeamformPlan& plan,
 }
 
 /// All that the engine makes of a recording that comes in gulps of `gulp` samples; 0 = all at once.
-inline Beams beams_of(BeamEngine& engine, const Recording& recording, std::size_t gulp) {
+/// `before(sample)` is called before the gulp that begins with it.
+inline Beams beams_of(BeamEngine& engine, const Recording& recording, std::size_t gulp,
+                      const std::function<void(std::size_t)>& before = {}) {
   Beams result;
   BeamBlock beams;
   const auto drain = [&] {
@@ -181,6 +197,7 @@ inline Beams beams_of(BeamEngine& engine, const Recording& recording, std::size_
   };
   if (gulp == 0) gulp = recording.n_time;
   for (std::size_t first = 0; first < recording.n_time; first += gulp) {
+    if (before) before(first);
     engine.append(recording.block(first, std::min(gulp, recording.n_time - first)));
     drain();
   }

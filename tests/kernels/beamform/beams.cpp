@@ -74,6 +74,52 @@ BOOST_AUTO_TEST_CASE(threads_blocks_gulps_and_batches_change_no_byte) {
   }
 }
 
+// Output times before the change are those of a run with the former gains, the others those of a run with the
+// new ones.
+BOOST_AUTO_TEST_CASE(gains_change_where_an_integration_and_a_tile_begin) {
+  using enum BeamProduct;
+  struct Change {
+    Case c;
+    std::size_t gulp,
+        first_time;  ///< gains are given before the second gulp, and hold from this output time on
+  };
+  const Change changes[] = {
+      {{4, 7, 2, 3, power, false, 32, 1, true, true}, 192, 6},
+      {{4, 7, 2, 3, iquv, true, 32, 2, true}, 192, 6},
+      {{4, 7, 2, 3, voltage, false, 1, 1, true}, 128, 128},
+      {{4, 7, 2, 3, power, false, 24, 1, true}, 192, 8},   // 192 is a multiple of both
+      {{4, 7, 2, 3, power, false, 24, 1, true}, 256, 12},  // and so is 288
+  };
+  for (const Change& change : changes) {
+    const Recording recording = recording_of(change.c, 480);
+    const BeamformPlan before = plan_of(change.c, recording.header);
+    BeamformPlan after = copy_of(before);
+    BeamGains gains = other_gains(before);
+    after.calibration = std::move(gains.calibration);
+    after.member = std::move(gains.member);
+    LinearDelays delays;
+    delays.rate = 1e-9;
+    const Beams first = run(recording, before, delays, 2), second = run(recording, after, delays, 2);
+    const auto engine =
+        make_beam_engine(std::make_shared<Channeliser>(plan_channelise(recording.header, 1, 2), nullptr),
+                         copy_of(before), delays, 64, before.n_chan);
+    const Beams changed = beams_of(*engine, recording, change.gulp, [&](std::size_t sample) {
+      if (sample == change.gulp) engine->set_gains(other_gains(before));
+    });
+    for (std::size_t beam = 0; beam < before.n_beam; ++beam) {
+      BOOST_TEST(changed[beam].size() == first[beam].size());
+      std::size_t n_different = 0;
+      for (std::size_t time = 0; time < changed[beam].size(); ++time) {
+        const bool is_new = time >= change.first_time;
+        BOOST_TEST((changed[beam][time] == (is_new ? second : first)[beam][time]),
+                   "time " << time << " of beam " << beam);
+        n_different += first[beam][time] != second[beam][time];
+      }
+      BOOST_TEST(n_different > first[beam].size() / 2);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_source_of_flux_1_gives_1_and_noise_falls_with_the_antennas) {
   for (std::size_t n_ant : {1u, 2u, 32u}) {
     const Case c{4, n_ant, 1, 1, BeamProduct::power};

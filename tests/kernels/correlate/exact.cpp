@@ -2,6 +2,7 @@
 // Integers in, int64 sums out: every pair, every extreme, with data missing; and nothing may depend on
 // threads or on how the stream is cut.
 #include <boost/test/unit_test.hpp>
+#include <limits>
 
 #include "kernels/common/spectra/multiply_codes.h"
 #include "tests/reference/correlate.h"
@@ -201,6 +202,29 @@ BOOST_AUTO_TEST_CASE(means_heed_gains_weights_and_flags) {
     const auto expected =
         correlator.sum(0, 0, 5) / 768.0 * 0.25 / (std::polar(2.0, 0.3) * std::polar(4.0, 0.7));
     BOOST_TEST(std::abs(std::complex<double>(record.data(2, 0, 1)) - expected) < 1e-6 * std::abs(expected));
+  });
+}
+
+// Of an average over channels only those count in which both inputs have a gain.
+BOOST_AUTO_TEST_CASE(products_of_inputs_without_gains_have_no_weight) {
+  const auto recording = integer_recording(voltage_header(2, 2, 2, 2e6, 150e6), 1280, -8, 7, Fill::random);
+  correlate(recording, {}, [&](const Correlator& correlator, const Integrator&) {
+    MeanPlan plan;
+    plan.baselines = {{0, 0}, {0, 1}};
+    plan.n_spectra = 1280;
+    plan.n_average = 2;
+    plan.gains.resize({2, 2, 2});
+    plan.gains.fill(2.0);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    plan.gains(0, 1, 0) = plan.gains(0, 1, 1) = plan.gains(1, 0, 0) = {nan, nan};
+    VisibilityRecord record;
+    BOOST_TEST(correlator.mean(plan, record));
+    const float expected[2][4] = {{1, 0, 0, 0}, {0.5f, 1, 0, 0}};  // XX, XY, YX, YY
+    for (std::size_t baseline = 0; baseline < 2; ++baseline)
+      for (std::size_t product = 0; product < 4; ++product)
+        BOOST_TEST(record.weight(baseline, 0, product) == expected[baseline][product]);
+    const auto xx = correlator.sum(1, 0, 2) / 1280.0 / 4.0;
+    BOOST_TEST(std::abs(std::complex<double>(record.data(1, 0, 0)) - xx) < 1e-6 * std::abs(xx));
   });
 }
 

@@ -2,6 +2,9 @@
 #include "libcore/array/gains.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "libcore/base/error.h"
 
@@ -75,6 +78,21 @@ BOOST_AUTO_TEST_CASE(polarisations_may_be_named) {
       DataError);
 }
 
+// A gain that is not there, with whatever phase, is not one of 1.
+BOOST_AUTO_TEST_CASE(gains_may_be_missing) {
+  const auto gains = parse_gains_csv(
+      "antenna,pol,channel,gain_amplitude,phase_rad\n0,,,nan,nan\n1,0,,2,0\n1,1,,2,0\n1,1,3,NaN,0.5\n",
+      "g.csv", three_antennas(), 2, 4);
+  for (std::size_t pol = 0; pol < 2; ++pol)
+    for (std::size_t chan = 0; chan < 4; ++chan) {
+      BOOST_TEST(std::isnan(gains(0, pol, chan).real()));
+      BOOST_TEST(std::isnan(gains(1, pol, chan).real()) == (pol == 1 && chan == 3));
+      BOOST_TEST(gains(2, pol, chan) == std::complex<double>(1, 0));
+    }
+  BOOST_TEST(antennas_without_gains(gains) == (std::vector<std::uint8_t>{1, 1, 0}));
+  malformed("antenna,gain_amplitude,phase_rad\n0,nan,0\n1,nan,0\n2,nan,0\n", "no antenna has a gain");
+}
+
 BOOST_AUTO_TEST_CASE(malformed_gains_are_refused_with_their_place) {
   const std::string header = "antenna,pol,channel,gain_amplitude,phase_rad\n";
   malformed("antenna,gain_amplitude\n0,1\n", "incomplete");
@@ -86,7 +104,7 @@ BOOST_AUTO_TEST_CASE(malformed_gains_are_refused_with_their_place) {
   malformed(header + "0,0,4,1,0\n", "channel '4'");
   malformed(header + "0,0,-1,1,0\n", "channel '-1'");
   malformed(header + "0,0,0,0,0\n", "gain_amplitude 0");
-  malformed(header + "0,0,0,nan,0\n", "nan");
+  malformed(header + "0,0,0,1,nan\n", "nan");
   malformed(header + "0,0,0,1,inf\n", "inf");
   malformed(header + "0,0,0,1\n", "line 2");
 }

@@ -73,6 +73,7 @@ __global__ void __launch_bounds__(kSide* kSide) means(Sums sums, MeanTask task) 
         if (task.inverse_gains != nullptr) {
           const double2 gi = task.inverse_gains[std::size_t(chan) * sums.n_input + i],
                         gj = task.inverse_gains[std::size_t(chan) * sums.n_input + j];
+          if (isnan(gi.x) || isnan(gj.x)) continue;
           const double2 gain = make_double2(gi.x * gj.x + gi.y * gj.y, gi.y * gj.x - gi.x * gj.y);
           sum = make_double2(sum.x * gain.x - sum.y * gain.y, sum.x * gain.y + sum.y * gain.x);
         }

@@ -39,7 +39,7 @@ struct MeanTask {
   double full = 1;                       ///< valid spectra, over all averaged channels, of weight 1
   const std::int64_t* counts = nullptr;  ///< [chan / n_fine][ant1 <= ant2] valid spectra; null: `n_valid`
   std::int64_t n_valid = 0;
-  const double2* inverse_gains = nullptr;  ///< [chan][input] 1 / g; null: 1
+  const double2* inverse_gains = nullptr;  ///< [chan][input] 1 / g, NaN where there is none; null: 1
   float2* data = nullptr;                  ///< [baseline][chan / n_average][product]
   float* weight = nullptr;                 ///< the same
 };

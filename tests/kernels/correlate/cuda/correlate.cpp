@@ -3,6 +3,7 @@
 // requantising elsewhere; and the science that must survive it.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "kernels/channelise/channelise_cuda.h"
@@ -153,8 +154,15 @@ BOOST_AUTO_TEST_CASE(gains_divide_alike) {
   s.mean.gains.resize({5, 2, 2});
   for (std::size_t i = 0; i < s.mean.gains.size(); ++i)
     s.mean.gains.data()[i] = std::polar(1.0 + 0.1 * static_cast<double>(i), 0.3 * static_cast<double>(i));
+  s.mean.gains(3, 1, 1) = std::numeric_limits<double>::quiet_NaN();
   const auto cpu = correlate_on(On::cpu, recording, s), gpu = correlate_on(On::gpu, recording, s);
   double worst = 0;
+  std::size_t n_flagged = 0;
+  for (std::size_t k = 0; k < cpu[0].record.weight.size(); ++k) {
+    BOOST_TEST(cpu[0].record.weight.data()[k] == gpu[0].record.weight.data()[k]);
+    n_flagged += gpu[0].record.weight.data()[k] == 0;
+  }
+  BOOST_TEST(n_flagged == 11u);  // products of the input without a gain: 2 with each antenna, 3 with its own
   for (std::size_t k = 0; k < cpu[0].record.data.size(); ++k)
     worst = std::max(
         worst, static_cast<double>(std::abs(cpu[0].record.data.data()[k] - gpu[0].record.data.data()[k])));

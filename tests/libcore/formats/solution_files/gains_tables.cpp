@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(columns_that_say_nothing_are_left_out) {
   BOOST_TEST(scratch.read("b.csv").find("\nantenna,pol,gain_amplitude,phase_rad\n") != std::string::npos);
 }
 
-// No row means a gain of 1: who has no good solution is named.
-BOOST_AUTO_TEST_CASE(flagged_antennas_are_named) {
+// No row would mean a gain of 1.
+BOOST_AUTO_TEST_CASE(flagged_antennas_are_named_and_have_no_gain) {
   const Scratch scratch;
   Solutions written = some_solutions::solutions(table(SolutionType::gain, {1, 4, 3, 2, {}}, 1));
   for (const std::size_t chan : {0u, 1u, 2u})
@@ -71,8 +71,14 @@ BOOST_AUTO_TEST_CASE(flagged_antennas_are_named) {
   BOOST_TEST(report.flagged_antennas == std::vector<std::string>{"ant2"});
   BOOST_TEST(report.warnings.size() == 1u);
   const std::string text = scratch.read("a.csv");
-  BOOST_TEST(text.find("ant2") == std::string::npos);
+  BOOST_TEST(text.find("\nant2,,,nan,nan\n") != std::string::npos);
   const auto gains = read_gains_csv(scratch.path("a.csv"), layout_of(written), 2, 3);
+  BOOST_TEST(antennas_without_gains(gains) == (std::vector<std::uint8_t>{0, 0, 1, 0}));
+  SolutionReadOptions options;
+  options.context = SolutionContext{{"ant0", "ant1", "ant2", "ant3"}, written.tables[0].freq_hz, 0, 0};
+  const Solutions found = read_solutions(scratch.path("a.csv"), options);
+  for (std::size_t ant = 0; ant < 4; ++ant)
+    BOOST_TEST((found.tables[0].weight(0, 0, ant, 1, 1) == 0) == (ant == 2));
   BOOST_TEST(std::abs(gains(1, 0, 0) - written.tables[0].values(0, 0, 1, 1, 0)) <
              kPolar);  // of its neighbour
 }
