@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The F stage with CUDA. Definitions are those of channelise.h, and of requantise.h for integers.
 //
-// Samples of up to 8 bits into integers by power-of-two transforms: up to 128 samples (64 and 128 channels)
-// with 4 taps or none take one fused kernel (cuda/fused/fused.cuh, cuda/mma/mma.cuh), 256 to 16384 samples
-// with up to 16 taps two passes (cuda/long/long.cuh). All else takes three steps with cuFFT between them
-// (cuda/steps.cu): any length, up to 64 taps, floating samples, floating spectra.
+// Samples of up to 8 bits into integers by power-of-two transforms: 16 to 128 samples (real ones also 256, on
+// tensor cores) with 4 taps or none take one fused kernel (cuda/fused/fused.cuh, cuda/mma/mma.cuh), 256 to
+// 16384 samples with up to 16 taps two passes (cuda/long/long.cuh). All else takes three steps with cuFFT
+// between them (cuda/steps.cu): any length, up to 64 taps, floating samples, floating spectra.
 //
 // Delays are evaluated on the host and uploaded with each batch of spectra (spectrum_placement.h: linear
 // within 64 spectra where that changes the phase by less than 1e-9 turns). Errors against float64: spectra

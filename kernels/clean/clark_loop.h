@@ -9,13 +9,13 @@
 
 namespace apsyn {
 
-/// Steps between the highest pixel and zero that Clark's cutoff is chosen from.
+/// Number of levels between zero and the highest pixel among which Clark's cutoff is chosen.
 inline constexpr std::size_t kHeightLevels = 256;
 /// The lowest level that selects few enough pixels to clean among, at least `level_jy`.
 float choose_cutoff(const Heights& heights, double level_jy);
 
-/// `measure()`: Heights in kHeightLevels levels. `clean(cutoff, limits, n_found)`: the loop among the pixels
-/// above the cutoff, all that it found subtracted everywhere.
+/// `measure()`: Heights in kHeightLevels levels. `clean(cutoff, limits, n_found)`: runs the loop among the
+/// pixels above the cutoff and subtracts what it found from the whole image.
 template <class Measure, class Clean>
 LoopStop run_clark_loop(LoopLimits limits, Measure&& measure, Clean&& clean) {
   const double level_jy = limits.level_jy;
@@ -43,13 +43,13 @@ struct ScaleChoice {
 };
 
 /// The scale with the highest biased peak. `bounds`: for each scale a height that its peak does not exceed;
-/// `biased( choice)`: its height in the units that scales are compared in; `measure(scale)`: the peak's own
-/// height, which is asked for in falling order of the bounds until no other can be higher.
+/// `biased( choice)`: its height in the units that scales are compared in; `measure(scale)`: the true height
+/// of that scale's peak, called in falling order of the bounds until no other scale can be higher.
 ///
-/// Joined polarisations are searched by the norm of their smoothed planes. To smooth the norm itself is one
-/// convolution instead of one for each plane, but only a bound: the norm of noise is positive everywhere and
-/// does not average out, so that wide scales would always seem to have a peak that none of their components
-/// can take.
+/// Joined polarisations are searched by the norm of their smoothed planes. Smoothing the norm itself takes
+/// one convolution instead of one for each plane, but gives only an upper bound: the norm of noise is
+/// positive everywhere and does not average out, so that wide scales would always seem to have a peak that no
+/// component of theirs can remove.
 template <class Biased, class Measure>
 ScaleChoice highest_scale(std::vector<ScaleChoice> bounds, Biased&& biased, Measure&& measure) {
   std::stable_sort(bounds.begin(), bounds.end(),
@@ -64,7 +64,7 @@ ScaleChoice highest_scale(std::vector<ScaleChoice> bounds, Biased&& biased, Meas
 }
 
 /// `choose()`: the scale with the highest biased peak; `height_of(choice)`: that peak. `clean(choice, limits,
-/// n_found)`: a stay at that scale.
+/// n_found)`: a round at that scale.
 template <class Choose, class HeightOf, class Clean>
 LoopStop run_scale_loop(LoopLimits limits, Choose&& choose, HeightOf&& height_of, Clean&& clean) {
   while (true) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What all forms of CLEAN share: rules for negative components, reasons to stop.
+// Definitions that all forms of CLEAN share: rules for negative components, reasons to stop.
 #pragma once
 
 namespace apsyn {
@@ -17,9 +17,9 @@ enum class CleanStop {
   negative,
   divergence,
   nothing_left,
-  unexplained,  ///< the spectra that are fitted explain nothing of what is highest
-  cycle,        ///< the peak has fallen by the cycle's share: another major cycle
-  auto_mask     ///< clean enough for the automatic mask, which holds from the next cycle on
+  unexplained,  ///< the fitted spectra explain nothing of the highest pixel
+  cycle,        ///< the peak has fallen by the cycle's share; another major cycle is due
+  auto_mask     ///< clean enough for the automatic mask, which applies from the next cycle on
 };
 
 }  // namespace apsyn

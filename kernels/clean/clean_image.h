@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Images as the deconvolver takes them, and what is made of its results.
+// Conversion of images for the deconvolver, and of its results into images.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace apsyn {
 
-/// Whether any polarisation of a frequency plane has a finite pixel. Those that have none take no part.
+/// Whether any polarisation of a frequency plane has a finite pixel. Planes without one are ignored.
 bool has_data(const Image& image, std::size_t freq);
 
-/// A PSF made fit for a Deconvolver: pixels that are not finite become 0 (beyond the horizon nothing is
-/// known), and every plane is divided by its centre; planes for which `image` has no data become 0. Throws
-/// DataError when the centre is not the highest pixel.
+/// Prepares a PSF for a Deconvolver: pixels that are not finite (such as those beyond the horizon) become 0,
+/// and every plane is divided by its centre; planes for which `image` has no data become 0. Throws DataError
+/// when the centre is not the highest pixel.
 void prepare_psf(Image& psf, const std::string& name, const Image& image);
 
 /// DataError with both names when `other` has other x and y axes than `image`, or a number of planes on
@@ -31,22 +31,23 @@ void check_psf_fits(const Image& image, const std::string& image_name, const Ima
 /// adu/beam.
 Image empty_model(const Image& image);
 
-/// All planes of several images of one sky, [group][stokes][y][x]: the images one after the other, of each
-/// its frequency planes. An axis of length 1 of an image serves `n_freq` frequencies (the PSF of a cube).
+/// All planes of several images of one sky, [group][stokes][y][x]: the frequency planes of the first image,
+/// then those of the next. An axis of length 1 of an image serves `n_freq` frequencies (the PSF of a cube).
 Buffer<float, 4> stack_planes(const std::vector<Image>& images, std::size_t n_freq);
-/// The other way: every image's planes from the stack.
+/// The inverse of stack_planes(): copies the stack's planes into the images.
 void unstack_planes(View<const float, 4> stack, std::vector<Image>& images);
 /// Frequency of every group of the stack, and its weight: the images' WSCIMGWG, 1 where one has none; 0
 /// without data.
 std::vector<DeconvolutionGroup> groups_of(const std::vector<Image>& images);
-/// The weighted mean over the groups that have data, one frequency plane over their whole band; NaN where one
-/// of them is.
+/// The weighted mean over the groups that have data, as one frequency plane over their whole band; NaN where
+/// any of them is.
 Image mean_image(const std::vector<Image>& images, const std::vector<DeconvolutionGroup>& groups);
 
 /// [y][x]: where a mask is finite and not 0 in any of its planes.
 Buffer<std::uint8_t, 2> allowed_by(const Image& mask);
 
-/// The fitted beam of the largest area over all planes of the PSF but those of 0: one file has one beam.
+/// The fitted beam with the largest area over all planes of the PSF that are not all 0, since a file has only
+/// one beam.
 RestoringBeam fit_largest_beam(const Image& psf);
 /// A circle as wide as the major axis.
 RestoringBeam circular(const RestoringBeam& beam);

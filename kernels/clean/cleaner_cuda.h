@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // run_hogbom(), run_clark() and Multiscale::run() on a GPU: residuals, PSFs and their transforms stay there
 // for a minor cycle, and a loop over components is one kernel that runs on all multiprocessors until a limit.
-// What is chosen is what the CPU chooses, but for rounding: float32 sums in the same order, other FFTs.
-// Hogbom's pixels are all brought up to date for each component, which gives the CPU's without its
+// Components are the same as on the CPU except for rounding: float32 sums have the same order, but FFTs
+// differ. With Hogbom's algorithm every pixel is updated for each component; the CPU gets the same result by
 // bookkeeping.
 #pragma once
 
@@ -34,8 +34,8 @@ class CudaCleaner {
   virtual LoopStop run(const CleanTask& task) = 0;
 };
 
-/// What `set` views, the scales and the masks must outlive it. DeviceError in a build without CUDA, without
-/// the device, or when its memory does not suffice.
+/// The arrays that `set` views, the scales and the masks must outlive it. DeviceError in a build without
+/// CUDA, without the device, or when its memory does not suffice.
 std::unique_ptr<CudaCleaner> make_cuda_cleaner(const PlaneSet& set, const CudaCleanSetup& setup,
                                                const ScaleMasks& masks);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The loop that all algorithms share: highest pixel, component, subtraction, until a limit.
+// The loop that all algorithms share: find the highest pixel, make a component, subtract it, until a limit is
+// reached.
 #pragma once
 
 #include <cmath>
@@ -24,7 +25,8 @@ struct LoopLimits {
   double divergence_jy = 0;  ///< ends when the peak is above it
   std::size_t max_components = 0;
   bool stop_at_negative = false;
-  /// Ends when a component has not changed the peak that it is of by this share. Loops on GPUs go on.
+  /// Ends when subtracting a component has changed the height of its own peak by less than this share. GPU
+  /// loops do not check this.
   double min_fall = 0;
 };
 

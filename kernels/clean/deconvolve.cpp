@@ -172,7 +172,7 @@ DeconvolverMemory Deconvolver::memory(const DeconvolutionSettings& settings, std
   if (multiscale) {
     widths = settings.scales_pixels;
     if (widths.empty()) {
-      // The narrowest beam that there can be, if it is not known, makes the most of the automatic ones.
+      // If the beam is not known, assume the narrowest possible one, which gives the most automatic scales.
       widths = automatic_scales(beam_pixels > 0 ? beam_pixels : 1, std::min(shape.ny, shape.nx),
                                 settings.max_scales);
       widths.erase(widths.begin());  // the point
@@ -184,11 +184,11 @@ DeconvolverMemory Deconvolver::memory(const DeconvolutionSettings& settings, std
     }
   }
   const std::uint64_t spectrum = ImageConvolver::spectrum_bytes(shape.ny, shape.nx, reach_y, reach_x);
-  // Few components are taken off pixel by pixel.
+  // A few components are subtracted pixel by pixel.
   const double by_pixels = static_cast<double>(settings.max_iterations) * static_cast<double>(image);
   const bool transforms = multiscale || averages || by_pixels > 24 * static_cast<double>(spectrum);
   DeconvolverMemory memory;
-  // From cycle to cycle: masks, averaged PSFs, and the transforms of scales.
+  // Kept from cycle to cycle: masks, averaged PSFs, and the transforms of scales.
   if (settings.auto_mask_sigma > 0) memory.kept_bytes += n_scales * shape.ny * shape.nx;
   if (averages) memory.kept_bytes += searched * sizeof(float) * psf_ny * psf_nx;
   std::uint64_t of_scales = 0;
@@ -226,7 +226,7 @@ DeconvolverMemory Deconvolver::memory(const DeconvolutionSettings& settings, std
 
 std::string describe_excess(const SetReport& report, FluxUnit unit) {
   const double peak_jy = std::abs(report.peak_jy);
-  constexpr double kMade = 1.5;  // residuals made anew differ by what the PSF alone cannot tell
+  constexpr double kMade = 1.5;  // recomputed residuals differ by what the PSF alone does not predict
   const bool reached = report.stop == CleanStop::threshold || report.stop == CleanStop::noise;
   if (!(report.threshold_jy > 0) || !(peak_jy > (reached ? kMade : 1) * report.threshold_jy)) return {};
   return fmt::format(

@@ -46,8 +46,8 @@ struct DeconvolutionSettings {
   std::size_t max_iterations = 0;   ///< components per set, all cycles together
   double threshold_jy = 0;          ///< cleaning ends when the peak is not above it
   double auto_threshold_sigma = 0;  ///< the same in units of the noise; 0 = not used
-  /// Down to this many times the noise components may lie anywhere; from then on only where some are. 0 = not
-  /// used; above auto_threshold_sigma otherwise.
+  /// Down to this many times the noise components are allowed anywhere; below, only where components have
+  /// been found. 0 = not used; otherwise above auto_threshold_sigma.
   double auto_mask_sigma = 0;
   /// The noise is measured around each pixel, in a box of this many beams (full width), and peaks are
   /// weighted by the lowest noise over that of their place. 0 = one noise for the whole image.
@@ -58,16 +58,17 @@ struct DeconvolutionSettings {
   std::vector<double> scales_pixels;  ///< widths, 0 = point; empty = 0 and 4, 8, 16 ... beams
   std::size_t max_scales = 0;         ///< of those chosen automatically; 0 = all that fit
   double scale_bias = 0.6;            ///< (0, 1]: lower prefers larger scales
-  double sub_minor_gain = 0.2;        ///< (0, 1): a stay at one scale ends when its peak fell by this share
+  double sub_minor_gain = 0.2;  ///< (0, 1): cleaning moves on to another scale when the peak of the current
+                                ///< one has fallen by this share
 
   bool join_channels = false, join_polarizations = false;
   SpectralFit spectral_fit = SpectralFit::none;
   std::size_t n_spectral_terms = 0;
-  /// Groups of neighbours are averaged to this many while components are searched; 0 = as many as there are.
+  /// While components are searched, neighbouring groups are averaged to this many; 0 = no averaging.
   std::size_t n_deconvolution_channels = 0;
 
-  /// Side of sub-images that Clark's loop and the multi-scale one clean at the same time on the CPU, where
-  /// they can (sub_images.h); 0 = the image is one.
+  /// Side of the sub-images that Clark's loop and the multi-scale one clean at the same time on the CPU,
+  /// where that is possible (sub_images.h); 0 = the image is not divided.
   std::size_t sub_image_pixels = 0;
 
   unsigned n_threads = 1;
@@ -108,9 +109,9 @@ struct CycleReport {
 
 /// "threshold of 0.0015 Jy reached" and so on, for messages; `unit` of the images.
 std::string describe_stop(const SetReport& report, FluxUnit unit);
-/// "a peak of 1.89 Jy is left, 7.2 times the threshold of 0.262 Jy (noise 0.087 Jy)" where cleaning has ended
-/// above the threshold that it was given: at all where it stopped for anything else, by half and more where
-/// residuals that were made anew after it are so high. Empty where it has not, or was given none.
+/// "a peak of 1.89 Jy is left, 7.2 times the threshold of 0.262 Jy (noise 0.087 Jy)" if cleaning ended above
+/// its threshold. If it stopped for another reason, any excess counts; if it did reach the threshold, the
+/// recomputed residual has to exceed it by half or more. Otherwise, and without a threshold, empty.
 std::string describe_excess(const SetReport& report, FluxUnit unit);
 
 /// A pixel's components of one scale, summed over all cycles.
@@ -125,8 +126,8 @@ struct PlaneShape {
 };
 
 struct DeconvolverMemory {
-  std::uint64_t cycle_bytes = 0;  ///< within a cycle
-  std::uint64_t kept_bytes = 0;   ///< of these, from one to the next
+  std::uint64_t cycle_bytes = 0;  ///< needed within a cycle
+  std::uint64_t kept_bytes = 0;   ///< the part of it that is kept from cycle to cycle
 };
 
 class Deconvolver {
@@ -148,11 +149,11 @@ class Deconvolver {
   /// weight 0 is left alone. Same result for any number of threads; with CUDA, the same but for rounding.
   CycleReport minor_cycle(View<float, 4> residual, View<float, 4> model);
 
-  /// Of every set the last cycle's report, with peak_jy (positive, where components may lie) and noise_jy of
-  /// `residual` and the threshold that all stages lead to.
+  /// The last cycle's report of every set, with peak_jy (positive, where components are allowed) and noise_jy
+  /// measured in `residual`, and the threshold of the last stage.
   std::vector<SetReport> remains(View<float, 4> residual);
 
-  /// Everything found so far, by scale, then row, then column.
+  /// All components found so far, sorted by scale, then row, then column.
   std::vector<ModelComponent> components() const;
 
   /// Memory that a deconvolver needs at most, beside PSF, residual and model. `beam_pixels`: its width, or

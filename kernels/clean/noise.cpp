@@ -24,8 +24,8 @@ float value_of(std::uint32_t rank) {
   return std::bit_cast<float>((rank >> 31) != 0 ? rank & 0x7fffffffu : ~rank);
 }
 
-/// The middle value, for an even number the upper one of the two, as median_of(): by counting in three
-/// steps, which threads can share.
+/// The median (for an even number of values the upper of the two middle ones, as in median_of()), found by
+/// counting in three steps that threads can share.
 template <class Value>
 float median_by_threads(std::size_t n, unsigned n_threads, const Value& value) {
   std::uint32_t known = 0;  ///< the leading bits of the median's rank
@@ -57,7 +57,7 @@ float median_by_threads(std::size_t n, unsigned n_threads, const Value& value) {
 }  // namespace
 
 double robust_sigma(View<const float, 2> image, unsigned n_threads) {
-  // An odd step comes past all columns of images whose width is a power of 2.
+  // An odd step visits all columns of an image whose width is a power of 2.
   const std::size_t step = (image.size() >> 20) | 1, n = (image.size() + step - 1) / step,
                     n_parts = (n + kPart - 1) / kPart;
   std::vector<float> values(n);

@@ -12,7 +12,8 @@
 
 namespace apsyn {
 
-/// Views of the planes, their blank pixels zero until this goes.
+/// Views of the planes. Blank (NaN) pixels are set to 0 during the lifetime of this object and restored by
+/// its destructor.
 class OwnPlanes {
  public:
   OwnPlanes(const SetPlanes& planes, View<float, 4> residual, View<float, 4> model,

@@ -15,12 +15,12 @@ namespace {
 constexpr double kDivergence = 2;  // times the cycle's first peak
 // Measuring the noise again must lower a noise threshold by this much to be worth another cycle.
 constexpr double kWorthwhile = 0.95;
-// A component that takes less than this share of what it should is one of a spectrum that the fit cannot
+// A component that removes less than this share of what it should belongs to a spectrum that the fit cannot
 // follow.
 constexpr double kMinShare = 1e-3;
 constexpr std::size_t kProgressStep = 256;
 
-/// Of the pixels along an axis, those at either end where no components lie.
+/// Number of pixels at either end of an axis where components are not allowed.
 std::size_t border_pixels(std::size_t n, double percent) {
   return static_cast<std::size_t>(std::llround(static_cast<double>(n) * percent / 100));
 }
@@ -45,7 +45,8 @@ void SetCleaner::make_search_weight(const PlaneSet& set, View<const std::uint8_t
 }
 
 double SetCleaner::measure_noise(const PlaneSet& set) {
-  // Of the first polarisation's mean over groups: the root of summed squares has another distribution.
+  // The noise is that of the first polarisation's mean over groups, because the root of summed squares has
+  // another distribution.
   PlaneSet first = set;
   first.n_pol = 1;
   first.residual.clear();
@@ -197,7 +198,7 @@ SetReport SetCleaner::remains(View<float, 4> residual, View<const std::uint8_t, 
   const OwnPlanes own(planes_, residual, residual, blank_, settings_.n_threads);
   PlaneSet set = search_set(own);
   make_search_weight(set, allowed);
-  // Of several scales, where a component of any may lie.
+  // With several scales, where a component of any scale may lie.
   for (std::size_t i = 0; mask_in_force_ && i < search_weight_.size(); ++i)
     if (std::none_of(auto_mask_.begin(), auto_mask_.end(),
                      [i](const Buffer<std::uint8_t, 2>& mask) { return mask.data()[i] != 0; }))
@@ -248,7 +249,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   report.n_total = n_total_ += report.n_components;
   const SetPeak end = find_set_peak(set, settings_.n_threads);
   report.peak_jy = static_cast<double>(end.value);
-  // Sidelobes count as noise: with less of them there may be more to find.
+  // Sidelobes count as noise, so removing some may lower the threshold and reveal more.
   report.noise_jy = settings_.local_rms_beams > 0 ? start_noise_jy : measure_noise(set);
   const double now = threshold(report.noise_jy);
   if (report.stop == CleanStop::noise &&
@@ -260,7 +261,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   apply(found, own);
   extend_masks(found);
   report.model_flux_jy = mean_flux(own.model);
-  // A mask of nothing would end it all: then the peak is noise.
+  // An empty mask would forbid all further components, so the mask is not used: what is left is noise.
   if (low && settings_.auto_mask_sigma > 0 && !mask_in_force_ && !mask_is_empty()) {
     mask_in_force_ = true;
     report.stop = CleanStop::auto_mask;

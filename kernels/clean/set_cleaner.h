@@ -31,9 +31,9 @@ class SetCleaner {
   bool done() const { return done_; }
   /// `allowed` may be empty. See Deconvolver::minor_cycle.
   SetReport cycle(View<float, 4> residual, View<float, 4> model, View<const std::uint8_t, 2> allowed);
-  /// Lets go of what the next cycle can make again, which several sets need not keep at the same time, nor
-  /// one while visibilities are gridded. `keep_transforms`: those of scales, which take the time of a few
-  /// stays.
+  /// Frees what the next cycle can recompute, so that several sets do not hold it at once and gridding has
+  /// the memory. `keep_transforms`: keep the transforms of the scales, which take about as long to make as a
+  /// few rounds of cleaning at one scale.
   void release(bool keep_transforms);
   /// The last cycle's report with peak_jy (as a positive number), noise_jy and threshold_jy of `residual`,
   /// where components may lie. The threshold is that of the last stage.

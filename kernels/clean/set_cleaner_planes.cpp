@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a set is made of, and what becomes of its components.
+// How a set's planes are made, and where its components go.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,7 +11,7 @@
 namespace apsyn {
 namespace {
 
-/// Neighbours in frequency, as equal in number as they can be.
+/// Splits groups into ranges of neighbours in frequency, of nearly equal size.
 std::vector<std::vector<std::size_t>> split(std::size_t n_group, std::size_t n_range) {
   std::vector<std::vector<std::size_t>> ranges(n_range);
   for (std::size_t g = 0; g < n_group; ++g) ranges[g * n_range / n_group].push_back(g);

@@ -16,7 +16,7 @@
 
 namespace apsyn {
 
-/// Bytes that a Correlator of this plan holds.
+/// Memory of a Correlator with this plan.
 std::uint64_t correlator_bytes(const CorrelatorPlan& plan);
 
 class Correlator final : public CorrelationSums {
@@ -26,7 +26,7 @@ class Correlator final : public CorrelationSums {
 
   /// Adds the spectra of the block's channels. std::logic_error when its shape differs from the plan.
   void add(const SpectraBlock& block);
-  /// mean_of() these sums.
+  /// Computes mean_of() these sums.
   bool mean(const MeanPlan& plan, VisibilityRecord& record) const {
     return mean_of(*this, plan_, plan, record);
   }
@@ -53,8 +53,8 @@ struct IntegrationPlan {
   std::size_t batch_chan = 1;       ///< input channels at a time
 };
 
-/// Blocks that keep one batch of spectra within about `cache_bytes`, and never beyond four times that unless
-/// four spectra of one input channel are.
+/// Chooses blocks so that one batch of spectra fits into about `cache_bytes`; it exceeds four times that only
+/// if four spectra of one input channel do.
 IntegrationPlan plan_integration(const CorrelatorPlan& plan, std::int64_t n_spectra,
                                  std::uint64_t cache_bytes);
 std::uint64_t spectra_bytes(const CorrelatorPlan& plan, const IntegrationPlan& integration);
@@ -65,8 +65,8 @@ class Integrator {
              const IntegrationPlan& integration)
       : source_(source), correlator_(correlator), plan_(plan), integration_(integration) {}
 
-  /// Takes spectra up to (not including) `available`, as far as whole blocks go, or to the last one `at_end`.
-  /// True when an integration is complete, or is the last and has any spectra: take its mean, then call
+  /// Takes spectra before `available`, in whole blocks or, `at_end`, up to the last one. Returns true when an
+  /// integration is complete, or is the last and has at least one spectrum: take its mean, then call
   /// next_integration().
   bool advance(std::int64_t available, bool at_end);
   void next_integration();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// F and X over a whole stream: voltages in, the mean visibilities of one integration after the other out.
+// F and X over a whole stream: voltages in, mean visibilities of successive integrations out.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ class DeviceSpectrumSource;
 /// One integration.
 struct FxResult {
   VisibilityRecord record;     ///< weights are fractions of whole integrations
-  std::int64_t n_spectra = 0;  ///< it covers; fewer than planned at the stream's end only
+  std::int64_t n_spectra = 0;  ///< spectra that it covers; fewer than planned only at the stream's end
   bool any_data = false;       ///< whether any weight is positive
 };
 
 class FxEngine {
  public:
   virtual ~FxEngine() = default;
-  /// Prepares memory that blocks will live in, so that append() takes them faster; the handle must be given
-  /// up before the memory. Null where there is nothing to prepare.
+  /// Pins memory of blocks, so that append() takes them faster. Release the handle before the memory. Null
+  /// where there is nothing to pin.
   virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
-  /// Takes a block that follows those before it; works on what can be worked on.
+  /// Takes the block that follows the previous one, and processes all spectra that are complete.
   virtual void append(const VoltageBlock& block) = 0;
   /// The last integration may be incomplete.
   virtual void end_of_stream() = 0;
-  /// The next complete integration; false when there is none yet. Memory of `result` is used again.
+  /// Gives the next complete integration; false if there is none yet. The memory of `result` is reused.
   virtual bool next(FxResult& result) = 0;
   /// Blocks until no integration is being divided by MeanPlan::gains: they may be changed then, and hold for
   /// those that are completed by later calls of append() and next().
   virtual void settle() {}
   /// Spectra that have gone into sums.
   virtual std::int64_t spectra_done() const = 0;
-  /// Of the input and input channel that lost most, the share of components that requantising clipped.
+  /// Share of components that requantising clipped, for the input and input channel that lost most.
   virtual double clipped_share() const { return 0; }
 };
 
@@ -49,10 +49,10 @@ std::unique_ptr<FxEngine> make_fx_engine(std::shared_ptr<SpectrumSource> source,
 /// multiplies one input with G.
 enum class FloatAlgorithm { register_tiles, pair, group2, group4, hybrid2, hybrid4 };
 
-/// On the device of `source` (make_cuda_channeliser). Without `floats` integer sums on its tensor cores,
-/// exact for the spectra as they were requantised; of samples that need no F stage, exact altogether. With
-/// `floats` float32 spectra by that algorithm; the source must not requantise. Copies of
-/// the next gulp to the device and of means from it overlap with the sums. `mean` must outlive the engine.
+/// On the device of `source` (make_cuda_channeliser). Without `floats`: integer sums on its tensor cores,
+/// exact for the requantised spectra, and for samples that need no F stage exact altogether. With `floats`:
+/// float32 spectra by that algorithm; the source must not requantise. Copies of the next gulp to the device
+/// and of means from it overlap with the sums. `mean` must outlive the engine.
 std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSource> source,
                                               const CorrelatorPlan& plan, const IntegrationPlan& integration,
                                               const MeanPlan& mean, int device_index,

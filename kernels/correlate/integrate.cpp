@@ -15,7 +15,7 @@ IntegrationPlan plan_integration(const CorrelatorPlan& plan, std::int64_t n_spec
                                  std::uint64_t cache_bytes) {
   IntegrationPlan integration;
   integration.n_spectra = std::max<std::int64_t>(1, n_spectra);
-  // long blocks spill their float32 sums seldom; short ones stay in the cache, and in little memory
+  // long blocks rarely spill their float32 sums; short ones stay in the cache and need little memory
   constexpr std::size_t kBest = 128, kGood = 32, kMin = 4;
   integration.batch_chan = 1;
   integration.block_spectra = plan.n_fine == 1 ? kMaxBlockSpectra : kBest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From the sums of any X stage to visibilities: means, weights, gains, and what quantising did.
+// From the sums of any X stage to visibilities: means, weights, gains, and correction of quantisation.
 #pragma once
 
 #include <complex>
@@ -23,7 +23,7 @@ struct CorrelatorPlan {
   std::size_t n_input() const { return n_ant * n_pol; }
 };
 
-/// What an X stage holds at the end of an integration.
+/// The sums of an X stage at the end of an integration.
 class CorrelationSums {
  public:
   virtual ~CorrelationSums() = default;
@@ -31,13 +31,14 @@ class CorrelationSums {
   virtual std::complex<double> sum(std::size_t channel, std::size_t i, std::size_t j) const = 0;
   /// Valid spectra of a pair of antennas.
   virtual std::int64_t count(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const = 0;
-  /// s of requantised spectra, the steps that are one unit of the samples (kernels/channelise/requantise.h).
+  /// s of requantised spectra: the number of steps in one unit of the samples
+  /// (kernels/channelise/requantise.h).
   virtual double steps_per_unit(std::size_t /*input_chan*/, std::size_t /*input*/) const { return 1; }
 };
 
-/// Quantisers whose effect is taken out of the means. Both null: none.
+/// Quantisers whose effect is removed from the means. Both null: none.
 struct QuantiserPlan {
-  /// Of the samples (--van-vleck): in units of their step, before `scale`.
+  /// The quantiser of the samples (--van-vleck): in units of their step, before `scale`.
   std::shared_ptr<const QuantiserCurve> recorder;
   /// Whether the sums are of the samples themselves, so that the relation of the two is exact; otherwise of
   /// spectra made from them, whose lags are no longer known: an input's power, the mean over its fine
@@ -45,11 +46,11 @@ struct QuantiserPlan {
   /// autocorrelation.
   bool of_samples = false;
   bool real_samples = false;  ///< one component instead of two
-  /// Of requantised spectra, exact for each channel.
+  /// The quantiser of requantised spectra; its correction is exact for each channel.
   std::shared_ptr<const QuantiserCurve> requantiser;
 };
 
-/// What turns sums into visibilities.
+/// Parameters for turning sums into visibilities.
 struct MeanPlan {
   std::vector<Baseline> baselines;
   std::int64_t n_spectra = 1;  ///< of a full integration: weight 1
@@ -61,7 +62,7 @@ struct MeanPlan {
   QuantiserPlan quantisers;
 };
 
-/// Bytes that mean_of() needs while it takes quantisers out.
+/// Memory that mean_of() needs to correct for quantisers.
 std::uint64_t quantiser_bytes(const CorrelatorPlan& plan, const QuantiserPlan& quantisers);
 
 /// Means over the valid spectra, weights = valid / n_spectra. Autocorrelations are exactly real; means that

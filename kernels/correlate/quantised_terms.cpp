@@ -11,7 +11,7 @@ namespace apsyn {
 
 namespace {
 
-/// Thresholds this many sigma out do nothing.
+/// Thresholds beyond this many sigma have no effect.
 constexpr double kFar = 9;
 
 double density(double x) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Takes quantisers out of one integration's means: first the requantiser's steps, then the recorder's.
+// Corrects one integration's means for quantisers: first for the requantiser's steps, then for the
+// recorder's.
 //
-// Exactly (kernels/correlate/van_vleck.h) where the sums are of the quantised values themselves. Where they
-// are of spectra of such values, by Bussgang's theorem: q = g x + e with e uncorrelated to x and taken as
-// white, g = E q x / E x^2, so that crosses are g_i g_j times what they should be, and autocorrelations g^2 S
-// + E e^2.
+// The correction is exact (kernels/correlate/van_vleck.h) if the sums are of the quantised values themselves.
+// For sums of spectra of such values it uses Bussgang's theorem: q = g x + e, where e is uncorrelated with x
+// and assumed white, g = E q x / E x^2, so that cross-correlations come out multiplied by g_i g_j, and
+// autocorrelations as g^2 S + E e^2.
 #pragma once
 
 #include <vector>

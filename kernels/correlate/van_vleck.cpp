@@ -13,10 +13,10 @@ namespace {
 constexpr double kMinRms = 0.2, kLogStep = 0.01;
 /// Where coarse staircases are integrated instead of summed: 0.9^96 = 4e-5.
 constexpr double kSeriesEnd = 0.9;
-/// Thresholds this many sigma out do nothing.
+/// Thresholds beyond this many sigma have no effect.
 constexpr double kFar = 9;
 
-/// Of four values at -1, 0, 1, 2, for the cubic through them at x.
+/// Weights of four values at -1, 0, 1, 2 for the cubic through them at x.
 std::array<double, 4> cubic_weights(double x) {
   return {-x * (x - 1) * (x - 2) / 6, (x + 1) * (x - 1) * (x - 2) / 2, -(x + 1) * x * (x - 2) / 2,
           (x + 1) * x * (x - 1) / 6};
@@ -35,7 +35,7 @@ QuantiserCurve::QuantiserCurve(const Quantiser& quantiser)
   }
 }
 
-/// a_k(sigma_1) a_k(sigma_2), made as far as they are asked for.
+/// The products a_k(sigma_1) a_k(sigma_2), computed as far as they are needed.
 class QuantiserCurve::Products {
  public:
   Products(const QuantiserCurve& curve, const Level& level1, const Level& level2, bool difference)
@@ -47,7 +47,7 @@ class QuantiserCurve::Products {
   }
   /// The sum at rho, and its slope.
   double sum(double rho, double& slope) {
-    // as many terms as count in float64
+    // as many terms as matter in float64
     const double terms = -36 / std::min(std::log(std::abs(rho) + 1e-300), -1e-3);
     const auto n = static_cast<std::size_t>(std::clamp(terms, 4.0, static_cast<double>(kVanVleckTerms)));
     (*this)[n - 1];
@@ -59,7 +59,7 @@ class QuantiserCurve::Products {
     }
     return value;
   }
-  /// Where rho = 0.
+  /// The value at rho = 0.
   double origin() { return difference ? 0 : (*this)[0]; }
 
   const bool difference;  ///< only the odd terms
@@ -113,7 +113,7 @@ double QuantiserCurve::solve_series(Products& products, const Level& level1, con
       std::max(static_cast<double>(kVanVleckTerms), kTwoPi * kTwoPi * level1.rms * level2.rms);
   double rest = 0;
   bool rest_known = quantiser_.dither;  // what is smooth leaves nothing
-  // Newton's steps, on a function that rises all the way; many are needed near the ends only
+  // Newton's method on a monotonic function; many steps are needed only near the ends
   for (int step = 0; step < 40; ++step) {
     const double size = std::abs(rho), log_power = std::log(size + 1e-300) * exponent;
     const double power = log_power > -25 ? std::exp(log_power) : 0;
@@ -181,7 +181,7 @@ double QuantiserCurve::solve(Products& products, const Level& level1, const Leve
   const double scale = level1.rms * level2.rms;
   const bool coarse = quantiser_.high < 4 || scale < 5;
   if (coarse && !quantiser_.dither) {
-    // a correlation below a half needs no look at the sum there
+    // for a correlation below a half the sum at kSeriesEnd need not be computed
     double slope = 0;
     for (const double sign : {-1.0, 1.0})
       if (sign * (quantised - products.origin()) > 0.5 * products[1] &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What quantising does to correlations, and its inverse (van Vleck & Middleton 1966; Price 1958; Bussgang
+// The effect of quantising on correlations, and its inverse (van Vleck & Middleton 1966; Price 1958; Bussgang
 // 1952).
 //
 // The quantiser: q = clip(round(x [+ d]), low, high) of a two's complement format in units of its step, that
@@ -9,7 +9,7 @@
 //   E q_1 q_2 = sum over k of a_k(sigma_1) a_k(sigma_2) rho^k,
 //   a_0 = low + sum over t of Q(t / sigma),  a_k = sum over t of phi(t / sigma) h_(k-1)(t / sigma) / sqrt(k),
 // with phi and Q the normal density and its upper tail. E q^2 follows from the thresholds directly. The sum
-// is taken to k = 95; what is behind it is the part of the rounding errors that only nearly equal signals
+// is taken to k = 95; the remaining terms are the part of the rounding errors that only nearly equal signals
 // share. For many fine steps it is known at rho = 1, where E q_1 q_2 is a sum over thresholds, and falls as
 // rho^(4 pi^2 sigma_1 sigma_2), the first term of Poisson's sum for a staircase without ends. For few or
 // coarse ones, beyond |rho| = 0.9, the bivariate density at all pairs of thresholds, dE / drho, is integrated
@@ -53,12 +53,13 @@ class QuantiserCurve {
     double position = 0;  ///< in the tables
     double gain = 1;      ///< E q x / E x^2
   };
-  /// What is known of an input from its mean of q^2: nothing (rms = 0) below an RMS of 0.2 steps or above
-  /// 4 (high + 1), where nearly all samples are the same or clipped.
+  /// The level of an input from its mean of q^2; rms = 0 (unknown) below an RMS of 0.2 steps or above 4 (high
+  /// + 1), where nearly all samples are the same or clipped.
   Level level(double mean_square) const;
   /// E x_1 x_2 from E q_1 q_2, both in squares of steps, within +- sigma_1 sigma_2.
   double product(const Level& level1, const Level& level2, double quantised) const;
-  /// The same from half the difference of E q_1 q_2 at rho and -rho, as Im V is: even terms cancel.
+  /// The same from half the difference of E q_1 q_2 at rho and -rho, which is what Im V consists of: even
+  /// terms cancel.
   double product_of_difference(const Level& level1, const Level& level2, double quantised) const;
 
  private:

@@ -22,7 +22,8 @@ class AntennaPositions {
     }
   }
   std::size_t padded() const { return seconds_.extent(1); }
-  /// Without frequency, pixels and weights. Weights of padding are 1.
+  /// DftWeights with the positions filled in; frequency, pixels and weights remain to be set. Weights of
+  /// padding are 1.
   template <class T = float>
   DftWeights<T> weights() const {
     DftWeights<T> weights;

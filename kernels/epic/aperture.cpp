@@ -19,7 +19,7 @@ std::vector<std::complex<double>> turns(double per_m, double first_m, double ste
   return out;
 }
 
-/// The plan of single channels in which only antennas of one kind are there.
+/// A plan of single channels in which only antennas of one kind are valid.
 EpicPlan only(const EpicPlan& plan, std::size_t kind) {
   EpicPlan some;
   some.n_chan = plan.n_chan;

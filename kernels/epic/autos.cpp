@@ -12,7 +12,7 @@ namespace apsyn {
 
 namespace {
 
-/// Of the inputs of one panel: sums of |E|^2, and of E_i E_j* with j = i + 1 at the even ones.
+/// Sums for the inputs of one panel: |E|^2, and E_i E_j* with j = i + 1 at even i.
 struct PanelPowers {
   double power[kPanelInputs] = {}, re[kPanelInputs] = {}, im[kPanelInputs] = {};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A of epic.h: what antennas correlated with themselves add to every pixel of an accumulation.
+// A of epic.h: the autocorrelations of the antennas, which are added to every pixel of an accumulation.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ class EpicAutos {
   /// `plan` must outlive it.
   explicit EpicAutos(const EpicPlan& plan) : plan_(plan), sums_(plan.n_image_channel()) {}
   void start() { sums_.assign(sums_.size(), EpicValues{}); }
-  /// Planes or codes; exact for integers of up to 8 bits but for factors g.
+  /// Takes planes or codes; for integers of up to 8 bits exact except for the factors g.
   void add(const SpectraBlock& block);
-  /// Of each image channel.
+  /// The sums of each image channel.
   const std::vector<EpicValues>& sums() const { return sums_; }
 
  private:
@@ -28,8 +28,8 @@ class EpicAutos {
   std::vector<EpicValues> sums_;
 };
 
-/// std::logic_error for a block that is not of whole input and averaged channels of the plan, or whose arrays
-/// hold too little.
+/// std::logic_error for a block that does not consist of whole input channels and whole averaged channels of
+/// the plan, or whose arrays are too small.
 void check_epic_block(const EpicPlan& plan, const SpectraBlock& block);
 
 }  // namespace apsyn

@@ -16,7 +16,7 @@ namespace apsyn {
 
 namespace {
 
-// Of one H200 (bench_epic_cuda).
+// Measured on one H200 (bench_epic_cuda).
 constexpr double kInt8_s = 1.2e-14;      ///< dft: an input of a spectrum times its weight, half
 constexpr double kTwoLimbs_s = 2.2e-14;  ///< dft: the same, single, integers
 constexpr double kFloat_s = 1.6e-13;     ///< dft: the same, floats
@@ -31,14 +31,14 @@ constexpr double kGathered_s = 1.2e-12;  ///< fft: an input's voltage on a cell
 constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and its products
 constexpr double kReached_s = 1.06e-11;  ///< fft by matrices, single: a cell that antennas reach
 constexpr double kPixel_s = 4e-12;       ///< fft by matrices, single: a pixel of the transform, all products
-constexpr double kHalf = 0.55;           ///< fft by matrices: so many times that in half precision
+constexpr double kHalf = 0.55;           ///< fft by matrices: factor of these times in half precision
 constexpr double kMaxReached = 96;       ///< cells along an axis for which there are matrices
 constexpr double kMaxOfTwo = 64;         ///< single: along one of the two axes
-constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
-constexpr double kOffGrid_s = 4e-13;     ///< fft: an input's products with an antenna off the grid
-constexpr double kApart_s = 3e-12;       ///< fft: a pair of an antenna off the grid for a pixel
-constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
-constexpr std::size_t kMaxFused = 256;   ///< fft: cells along an axis of a plane that fits
+constexpr double kStaged = 10;  ///< fft: factor of the time for a plane that does not fit into one kernel
+constexpr double kOffGrid_s = 4e-13;    ///< fft: an input's products with an antenna off the grid
+constexpr double kApart_s = 3e-12;      ///< fft: a pair of an antenna off the grid for a pixel
+constexpr double kFinished_s = 3e-9;    ///< fft: a pixel of an image channel
+constexpr std::size_t kMaxFused = 256;  ///< fft: cells along an axis of a plane that fits
 
 /// Images of two accumulations on their way to where they are wanted: sums stay on the device.
 std::uint64_t plane_bytes(const EpicPlan& plan) {
@@ -85,7 +85,7 @@ std::uint64_t fft_bytes(const EpicPlan& plan, const EpicGeometry& geometry, cons
                                                           tile_list_bytes(plan, geometry, grid));
 }
 
-/// Of a spectrum and channel by products of matrices, where they can be.
+/// Seconds for a spectrum of a channel by products of matrices; no value if they cannot be used.
 std::optional<double> matrix_spectrum_s(const EpicPlan& plan, const EpicGeometry& geometry,
                                         const FftGrid& grid, EpicPrecision precision) {
   if (plan.n_fine > 1 || plan.field || !(plan.cross || (plan.first && plan.second))) return {};
@@ -121,7 +121,7 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, Epi
   return cost;
 }
 
-/// Of a spectrum of all channels: sums of pairs.
+/// Seconds to sum the pairs of a spectrum of all channels.
 double correlation_s(const EpicPlan& plan) {
   const auto n_input = static_cast<double>(plan.n_ant * plan.n_pol);
   return static_cast<double>(plan.n_channel()) * n_input * n_input / 2 *

@@ -8,10 +8,10 @@
 //   W       = sum_t [ n_t^2 - n_t ]
 //
 // over the spectra t of an accumulation and its channels; s a unit vector, r_i, d_i position and delay of
-// antenna i, g_ip a factor of calibration, n_t the antennas that are valid at t. So a source of flux 1 gives
-// the image 1 at its place, and the image is what gridding the cross-correlations of the same samples with
-// natural weights gives. With autocorrelations kept A = 0 and W = sum n_t^2. Samples without weight are 0 in
-// SpectraBlock and count in no n_t. I_YX = conj(I_XY).
+// antenna i, g_ip a factor of calibration, n_t the antennas that are valid at t. So a source of flux 1
+// appears as 1 in the image, and the image equals that from gridding the cross-correlations of the same
+// samples with natural weights. With autocorrelations kept A = 0 and W = sum n_t^2. Samples without weight
+// are 0 in SpectraBlock and count in no n_t. I_YX = conj(I_XY).
 //
 // Pixel (x, y), from 0, looks at l = (nx / 2 - x) cell, m = (y - ny / 2) cell, n = sqrt(1 - l^2 - m^2) in the
 // axes u, v, w of EpicGeometry (rows of `axes`), so at s = l u + m v + n w. A pixel with l^2 + m^2 >= 1 or
@@ -21,7 +21,8 @@
 //   fft   the antennas are gridded on a plane with kernels of their own, the plane is transformed, and its
 //         power is divided by the kernels' response: MOFF proper. Cheapest for dense arrays of many antennas.
 //   dft   the sums above as they are: any array, any list of directions, exact.
-//   corr  sums over t first, V_ij, then images them: cheapest for few antennas or long accumulations.
+//   corr  sums over t first, which gives V_ij, then images these: cheapest for few antennas or long
+//         accumulations.
 #pragma once
 
 #include <algorithm>
@@ -41,12 +42,13 @@ namespace apsyn {
 
 enum class EpicMethod { fft, dft, corr };
 
-/// What becomes of w, the antennas' distance from the plane on which `fft` grids. dft and corr are exact and
-/// know no other.
+/// What becomes of w, the antennas' distance from the plane on which `fft` grids. dft and corr always treat w
+/// exactly.
 enum class EpicW {
   zenith,  ///< the horizontal plane; w turns the phase as it does for the zenith, everywhere
-  plane,   ///< the plane that fits the array best; what w is left turns the phase as for the plane's normal
-  kernel,  ///< the same, and each antenna's kernel holds what its w does to all other directions
+  plane,   ///< the plane that fits the array best; the remaining w turns phases as it would for a source at
+           ///< the plane's normal
+  kernel,  ///< the same, and each antenna's kernel includes the effect of its w on all other directions
   exact,   ///< not with fft
 };
 
@@ -68,14 +70,14 @@ struct EpicPlan {
   bool field = false;
   std::size_t nx = 0, ny = 0;
   double cell = 0;  ///< of a pixel, as a direction cosine
-  /// > 0: images are of so many directions (EpicGeometry::directions) and have ny = 1, nx = n_direction. Not
+  /// > 0: images show this many directions (EpicGeometry::directions) and have ny = 1, nx = n_direction. Not
   /// with fft.
   std::size_t n_direction = 0;
   std::vector<std::uint8_t> flagged;  ///< [ant] 1 = never valid, and no part of the array; empty = none
   /// [ant][pol][input chan or channel]: g, what E is multiplied by; empty = 1.
   Buffer<std::complex<double>, 3> factor;
-  /// Empty: all antennas hear all directions alike. Otherwise E_i is weighted by conj(a_i(s)), as
-  /// gridding with the aperture's own illumination does, and W and A take its power b_i = |a_i|^2 along:
+  /// Empty: all antennas respond equally to all directions. Otherwise E_i is weighted by conj(a_i(s)), as in
+  /// gridding with the aperture's own illumination, and W and A include its power b_i = |a_i|^2:
   ///   W = sum_t [ (sum_i b_i)^2 - sum_i b_i^2 ],   A_pq = sum_i b_i g_ip conj(g_iq) E_ip conj(E_iq),
   /// so that a source of flux 1 still gives 1; NaN where W is less than kMinApertureResponse of all pairs.
   std::vector<std::shared_ptr<const Aperture>> apertures;
@@ -88,8 +90,8 @@ struct EpicPlan {
   std::size_t kernel_cells = 7;  ///< 1 .. 9 along each axis
   double padding = 1;            ///< field that is transformed / field of the image, >= 1
   EpicW w = EpicW::kernel;
-  /// [ant] 1 = stands so far from the others that it has no place on the grid: its products with all others
-  /// are summed over time and added to the image exactly (fft/off_grid.h); empty = none. Not of a field.
+  /// [ant] 1 = too far from the others for the grid: its products with all others are summed over time and
+  /// added to the image exactly (fft/off_grid.h); empty = none. Not for images of the field.
   std::vector<std::uint8_t> off_grid;
 
   /// Whether an antenna is part of the array, and whether `fft` grids it.
@@ -111,10 +113,10 @@ inline constexpr double kMinApertureResponse = 1e-6;
 /// std::logic_error for a plan that contradicts itself (lengths, no product, products without polarisation).
 void check_epic_plan(const EpicPlan& plan);
 
-/// Where everything is during an accumulation: at its middle.
+/// Positions, delays and directions of an accumulation, for its middle.
 struct EpicGeometry {
   std::vector<Vec3> enu_m;      ///< [ant] r about any common point: east, north, up
-  std::vector<double> delay_s;  ///< [ant] d: what cables add, and r . s / c of tracking that was applied
+  std::vector<double> delay_s;  ///< [ant] d: delay of cables, and r . s / c of tracking that has been applied
   Mat3 axes{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};  ///< rows u, v, w of the image in east, north, up
   std::vector<Vec3> directions;                  ///< [EpicPlan::n_direction] unit vectors east, north, up
 };
@@ -125,7 +127,7 @@ Vec3 epic_direction(const EpicPlan& plan, const EpicGeometry& geometry, std::siz
 struct EpicImages {
   /// [image channel][plane][y][x], normalised; NaN where there is no sky, and everywhere when weight is 0.
   Buffer<float, 4> planes;
-  /// [image channel] W over what it would be with all antennas valid at all spectra, flagged ones aside.
+  /// [image channel] W divided by its value if all unflagged antennas were valid in all spectra.
   std::vector<double> weight;
   std::int64_t n_spectra = 0;  ///< of the accumulation
 };
@@ -135,22 +137,23 @@ class DirectImager {
   virtual ~DirectImager() = default;
   /// Whether SpectraBlock::codes are taken as well as planes.
   virtual bool takes_codes() const { return false; }
-  /// Begins an accumulation. A geometry that is equal to the last one costs nothing. std::logic_error for
-  /// other lengths than planned; UsageError when an accumulation of this geometry cannot be imaged as planned
-  /// (an array that does not fit the field's grid).
+  /// Begins an accumulation. Repeating the last geometry costs nothing. std::logic_error for lengths other
+  /// than planned; UsageError when an accumulation of this geometry cannot be imaged as planned (an array
+  /// that does not fit the field's grid).
   virtual void start(const EpicGeometry& geometry) = 0;
-  /// Spectra of a batch of whole input channels and whole averaged channels. The batches of one accumulation
-  /// bring the same number of spectra for each channel in the end. std::logic_error for another shape.
+  /// Adds spectra of whole input channels and whole averaged channels. In total, the batches of one
+  /// accumulation must contain the same number of spectra for each channel. std::logic_error for another
+  /// shape.
   virtual void add(const SpectraBlock& block) = 0;
-  /// Ends the accumulation and shapes `images`.
+  /// Ends the accumulation and stores its images in `images`, whose arrays are resized.
   virtual void take(EpicImages& images) = 0;
-  /// The same, but returns true where the planes of `images`, which must stay where they are, are there only
-  /// after settle(); the next accumulation can begin and end before that, the one after it can begin only.
+  /// The same, but may return true: the planes of `images`, which must not move, are then complete only after
+  /// settle(). Until then one more accumulation may begin and end, and a second one may begin.
   virtual bool take_later(EpicImages& images) {
     take(images);
     return false;
   }
-  /// Settles the oldest images that are not there yet.
+  /// Completes the oldest images that are not complete yet.
   virtual void settle() {}
 };
 
@@ -162,7 +165,8 @@ std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan);
 /// gives 1.
 std::unique_ptr<DirectImager> make_field_dft_imager(EpicPlan plan);
 std::unique_ptr<DirectImager> make_field_fft_imager(EpicPlan plan);
-/// Whichever the plan asks for. UsageError for a field by corr.
+/// Makes the imager for the method, of power or of the field as the plan says. UsageError for a field by
+/// corr.
 std::unique_ptr<DirectImager> make_imager(EpicMethod method, EpicPlan plan);
 
 const char* epic_method_name(EpicMethod method);
@@ -176,7 +180,7 @@ struct EpicCost {
   double spectrum_s = 0;    ///< of each spectrum of all channels
   double image_s = 0;       ///< of each accumulation of all channels
   std::uint64_t bytes = 0;  ///< held by the imager
-  bool of_codes = false;    ///< it is given spectra of integers, not of floats
+  bool of_codes = false;    ///< the imager takes spectra of integers, not of floats
   double of(double n_spectra) const { return spectrum_s * n_spectra + image_s; }
 };
 
@@ -185,9 +189,9 @@ EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// The cheapest for accumulations of n_spectra among those that hold no more than max_bytes, or of all when
-/// none does; without fft for EpicW::exact, for directions, and where the array or the image need a larger
-/// grid than fft can have.
+/// The cheapest method for accumulations of n_spectra among those that need no more than max_bytes, or of all
+/// if none does. fft is excluded for EpicW::exact, for directions, and if the array or the image needs a
+/// larger grid than fft supports.
 EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
                               std::uint64_t max_bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Direct imaging with CUDA. Definitions and units are those of epic.h, and so are images and what is thrown;
-// besides DeviceError in a build without CUDA, without the device or where its memory does not suffice.
+// Direct imaging with CUDA. Definitions, units, images and exceptions are those of epic.h; in addition
+// DeviceError is thrown in a build without CUDA, without the device, or if its memory does not suffice.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace apsyn {
 class DevicePairSums;
 class DeviceSpectrumSource;
 
-/// A DirectImager that takes spectra which are on its device already as well.
+/// A DirectImager that can also take spectra that are already on its device.
 class DeviceImager : public DirectImager {
  public:
   /// Spectra first .. first + n_spectra - 1 of all channels. Returns before they are imaged.
@@ -29,7 +29,7 @@ class DeviceImager : public DirectImager {
 enum class EpicPrecision {
   /// `dft` of integer samples: weights are rounded to int8, sums of them are exact. 3e-4 of the RMS image, at
   /// most 2e-4 of the peak of a point source. For compute capability 8.0 and newer; other devices, and
-  /// spectra that an F stage made, are imaged as for `single`. By sums of pairs (below), of floats as well:
+  /// spectra that an F stage made, are imaged as for `single`. With sums of pairs (below), also of floats:
   /// 3e-4 of the RMS image without autocorrelations. `fft`: integer samples are transformed in halves.
   half,
   /// 3e-5 of the peak at most: float32, or weights of two int8 limbs where they suffice for that.
@@ -42,9 +42,9 @@ std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision 
 using MakePairSums = std::function<std::shared_ptr<DevicePairSums>(std::size_t n_channel, std::size_t n_input,
                                                                    int device_index)>;
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index);
-/// dft for accumulations of about n_spectra: where these are so many that it costs less, sums over spectra
-/// come before sums over antennas, sum_ab w_a (sum_t E_a conj(E_b)) conj(w_b), on Hopper, for two
-/// polarisations and as many antennas as fit (corr/cuda/half.cuh).
+/// dft for accumulations of about n_spectra. If n_spectra is large enough for this to be cheaper, spectra are
+/// summed before antennas, sum_ab w_a (sum_t E_a conj(E_b)) conj(w_b), on Hopper, for two polarisations and
+/// as many antennas as fit (corr/cuda/half.cuh).
 std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index,
                                                    MakePairSums make_sums, double n_spectra);
 
@@ -55,7 +55,7 @@ std::unique_ptr<DeviceImager> make_field_imager_cuda(EpicMethod method, EpicPlan
 /// those of the host.
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
                         EpicPrecision precision);
-/// The cheapest for accumulations of n_spectra, at the precisions that dft and fft would have.
+/// The cheapest method for accumulations of n_spectra, given the precision of dft and of fft.
 EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
                                    EpicPrecision dft_precision, EpicPrecision fft_precision);
 

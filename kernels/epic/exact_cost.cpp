@@ -12,7 +12,7 @@ namespace apsyn {
 
 namespace {
 
-// Of one Zen 4 core with AVX-512 (bench_epic).
+// Measured on one Zen 4 core with AVX-512 (bench_epic).
 constexpr double kWeighedCodes_s = 4e-11;  ///< dft: an input of a spectrum times its weight, codes
 constexpr double kWeighed_s = 7.4e-11;     ///< dft: the same, floats
 constexpr double kWeight_s = 2.5e-9;       ///< dft: an antenna's weight for a pixel, once an accumulation

@@ -9,7 +9,7 @@
 
 namespace apsyn {
 
-/// g of a channel, which the plan may give for whole input channels; 0 for flagged antennas.
+/// The factor g in a channel; the plan may have one value for each input channel. 0 for flagged antennas.
 inline std::complex<double> epic_factor(const EpicPlan& plan, std::size_t ant, std::size_t pol,
                                         std::size_t channel) {
   if (!plan.flagged.empty() && plan.flagged[ant] != 0) return 0;
@@ -17,8 +17,7 @@ inline std::complex<double> epic_factor(const EpicPlan& plan, std::size_t ant, s
   return plan.factor(ant, pol, plan.factor.extent(2) == plan.n_chan ? channel / plan.n_fine : channel);
 }
 
-/// What autocorrelations are multiplied by in an image: |g_x|^2, |g_y|^2, and g_x conj(g_y)'s parts.
-/// [channel][ant]
+/// Factors of autocorrelations in an image: |g_x|^2, |g_y|^2, and the parts of g_x conj(g_y). [channel][ant]
 inline std::vector<std::array<double, 4>> auto_gains(const EpicPlan& plan) {
   std::vector<std::array<double, 4>> gains;
   for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)

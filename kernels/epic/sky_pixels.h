@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The pixels of an image that look at the sky, and the way from their sums to images.
+// The pixels of an image that show sky, and the conversion of their sums into images.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ struct SkyPixels {
 /// The pixels above the horizon. Directions of light curves are a row of pixels.
 SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// What images of a field hold.
+/// Memory of images of a field.
 std::uint64_t field_bytes(const EpicPlan& plan, std::size_t n_pixel);
 
-/// What `dft` holds beside its sums.
+/// Memory of `dft` in addition to its sums.
 std::uint64_t dft_working_bytes(const EpicPlan& plan);
 
-/// To the last bit.
+/// Whether two geometries are identical to the last bit.
 bool same_geometry(const EpicGeometry& a, const EpicGeometry& b);
-/// std::logic_error for other lengths than planned.
+/// std::logic_error for lengths other than planned.
 void check_epic_geometry(const EpicPlan& plan, const EpicGeometry& geometry);
 
 /// (sums - autos) / W of sums [image channel][pixel][XX, YY, Re XY, Im XY] and autos [image channel]; NaN

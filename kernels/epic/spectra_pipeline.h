@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Voltages in, spectra to a direct imager: an F stage and an imager of one device.
+// Voltages in, images out: an F stage and a direct imager on one device.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,23 @@ class SpectraPipeline {
  public:
   virtual ~SpectraPipeline() = default;
   virtual DirectImager& imager() = 0;
-  /// An imager of another plan in place of the one that there is: the same but for factors and flags. Between
-  /// accumulations, when all images are there.
+  /// Replaces the imager by one of another plan, which differs in factors and flags only. May be called
+  /// between accumulations, when all images have been taken.
   virtual void replace_imager(EpicPlan plan) = 0;
-  /// Takes samples of a block from `first` on and tells how many; then spectra must be added before more.
+  /// Takes samples of a block from `first` on and returns their number; if that is not all, spectra must be
+  /// added before more can be taken.
   virtual std::size_t append(const VoltageBlock& block, std::size_t first) = 0;
   /// The block is no longer read when it returns.
   virtual void settle() {}
   virtual void end_of_stream() = 0;
-  /// How many spectra from `next` on to add now, of `left` that the image lacks; 0 = wait for more samples.
+  /// Number of spectra from `next` on to add now, of the `left` that the image still needs; 0 = wait for more
+  /// samples.
   virtual std::int64_t ready(std::int64_t next, std::int64_t left, bool at_end) const = 0;
   virtual void add(std::int64_t first, std::size_t n_spectra) = 0;
-  /// Spectra before `spectrum` are not asked for again.
+  /// Spectra before `spectrum` will not be needed again.
   virtual void release(std::int64_t spectrum) = 0;
-  /// Blocks of samples in this memory are taken fastest for as long as the result lives; null where it makes
-  /// no difference.
+  /// Pins memory, so that blocks of samples in it are taken faster while the result exists; null where it
+  /// makes no difference.
   virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
 };
 

@@ -16,7 +16,7 @@ class EpicWeights {
   void add(const SpectraBlock& block);
   /// W of an image channel.
   std::int64_t pairs(std::size_t image_channel) const { return pairs_[image_channel]; }
-  /// W over what it would be with all antennas that are not flagged valid at all spectra; 0 of nothing.
+  /// W divided by its value if all unflagged antennas were valid in all spectra; 0 if nothing has been added.
   double share(std::size_t image_channel) const;
   /// Spectra of one channel so far.
   std::int64_t n_spectra() const { return n_channel_spectra_ / n_channel_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA degridder behind make_degridder(), with what tests and benchmarks ask of it besides.
+// The CUDA degridder behind make_degridder(), with choices and timings for tests and benchmarks.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@ namespace apsyn {
 /// general one.
 enum class DegridSum { automatic, direct };
 
-/// What is summed over pixels: nodes of tracks (cuda/tracks/tracks.cuh), where that spares much and the plan
-/// allows it, or always each row. Rows are then made of the nodes on the device, or by the host's threads as
-/// they add them to the caller's data, which they can when these are of single precision and without paths:
-/// whichever takes less, or the one asked for.
+/// Which visibilities are summed over pixels: nodes of tracks (cuda/tracks/tracks.cuh) if that saves much
+/// time and the plan allows it, or always every row. Rows are then interpolated from the nodes, either on the
+/// device or by the host's threads while they add them to the caller's data (possible in single precision and
+/// without paths): the faster of both, or the one asked for.
 enum class DegridRows { automatic, each, on_device, on_host };
 
 /// Time on the device since the degridder was made, from events in its stream.
@@ -26,8 +26,8 @@ struct DegridSeconds {
   double sums = 0;                                          ///< over pixels
   double rows = 0;                                          ///< nodes to rows, and rows into their order
   std::uint64_t tensor_visibilities = 0, visibilities = 0;  ///< on tensor cores; all
-  std::uint64_t places = 0;  ///< that were summed over pixels: nodes' channels, and visibilities without
-  std::uint64_t host_visibilities = 0;  ///< made of nodes by the host
+  std::uint64_t places = 0;  ///< sums over pixels: channels of nodes, and visibilities without nodes
+  std::uint64_t host_visibilities = 0;  ///< interpolated from nodes by the host
 };
 
 class CudaDegridder : public Degridder {

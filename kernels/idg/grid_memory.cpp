@@ -155,7 +155,7 @@ std::uint64_t residual_imager_bytes(const IdgPlan& plan, std::size_t n_planes, c
   const double kept =
       load.n_rows * kRowBytes +
       kReserve * load.n_visibilities * (kListBytes + planes * (sizeof(std::complex<float>) + sizeof(float)));
-  // Of one block at a time: predictions by task and by row, slots, and values at nodes.
+  // Working memory for one block at a time: predictions by task and by row, slots, and values at nodes.
   const double at_work = kReserve * load.n_block_visibilities * (16 + 12 * real + 8 * real * planes) +
                          load.n_block_rows * kRowBytes;
   return static_cast<std::uint64_t>(ranges + images + layers + kept + at_work);

@@ -13,7 +13,7 @@ namespace apsyn {
 
 /// "gpu", "hybrid", "unified" or "oversubscribed".
 const char* to_text(GridMemory where);
-/// The other way; UsageError for other words.
+/// The inverse of to_text(); UsageError for other words.
 GridMemory parse_grid_memory(const std::string& text);
 
 /// A GPU's memory.
@@ -25,7 +25,8 @@ struct DeviceRoom {
 /// DeviceError in a build without CUDA.
 DeviceRoom device_room(const Device& device);
 
-/// Gridders or degridders that are in use together, of plans of the same size, none of them made yet.
+/// Gridders or degridders that will be in use together, for plans of the same size. None of them has been
+/// made yet.
 struct GridDemand {
   std::size_t n_planes = 1;  ///< of the grids
   std::size_t n_gridders = 1;
@@ -34,37 +35,37 @@ struct GridDemand {
 
 struct GridPlace {
   GridMemory where = GridMemory::gpu;
-  IdgMemory device;                              ///< about what all of them need of the device
-  std::size_t max_layers = 0;                    ///< in a pass, as far as that goes
-  std::string reason;                            ///< why a choice that was left open fell on hybrid, or empty
+  IdgMemory device;            ///< estimate of what all of them need on the device
+  std::size_t max_layers = 0;  ///< largest number of layers in a pass, where memory limits it
+  std::string reason;          ///< why a choice that was left open fell on hybrid, or empty
   std::uint64_t free_bytes = 0, room_bytes = 0;  ///< of the device: DeviceRoom's
 };
 
-/// DeviceError when not even one layer fits where it is wanted: it names the sizes and the cure.
+/// DeviceError when not even one layer fits in the wanted place; the message names the sizes and the cure.
 GridPlace place_grids(const DeviceRoom& room, const IdgPlan& plan, const GridDemand& demand);
 
-/// What a gridder or degridder needs of the host beside a GPU, when it would need `on_cpu` without one and
-/// its images take `image_bytes`.
+/// Host memory that a gridder or degridder needs when it uses a GPU. `on_cpu`: what it would need without
+/// one; `image_bytes`: size of its images.
 IdgMemory host_memory(const IdgMemory& on_cpu, GridMemory where, std::uint64_t image_bytes);
-/// Layers that fit into so much memory; 0 when it is too little for one.
+/// Number of layers, up to n_layers, that fit into max_bytes; 0 when not even one does.
 std::size_t layers_within(const IdgMemory& needed, std::uint64_t max_bytes, std::size_t n_layers);
 /// A line for people: where the layers are, and the device's part.
 std::string describe(const GridPlace& place, const Device& device, std::size_t n_layers,
                      const IdgMemory& host);
 
-/// Pinned memory that blocks travel to the device through, and that what comes back does.
+/// Pinned memory through which blocks are copied to the device, and results back to the host.
 inline constexpr std::uint64_t kUploadHostBytes = 128u << 20, kDownloadHostBytes = 64u << 20;
-/// Pinned memory for a degridder's nodes of tracks, besides.
+/// Further pinned memory for a degridder's nodes of tracks.
 inline constexpr std::uint64_t kNodeHostBytes = 128u << 20;
-/// Pinned memory of a hybrid gridder or degridder, besides.
+/// Further pinned memory of a hybrid gridder or degridder.
 inline constexpr std::uint64_t kHybridHostBytes = 300'000'000;
 
-/// Of a plane of a layer on a GPU, which has whole tiles.
+/// Cells of one plane of one layer on a GPU, padded to whole tiles.
 std::uint64_t padded_cells(const IdgPlan& plan);
 /// Scratch for sums, and for subgrids, of one range of tasks.
 std::uint64_t range_bytes(std::uint64_t device_bytes);
 
-/// The cure, as messages give it.
+/// The cure that error messages suggest.
 inline constexpr const char* kTooLittleForUnified =
     "use --grid-memory hybrid, or --oversubscribe to let pages move to the host and back";
 /// DeviceError when the driver cannot.

@@ -34,7 +34,8 @@
 namespace apsyn {
 
 enum class Precision { single, double_ };
-/// Single precision's rounding adds about 2e-6 of the image's RMS; below that only double keeps a promise.
+/// Single precision's rounding adds about 2e-6 of the image's RMS; a smaller error can only be promised in
+/// double precision.
 inline Precision precision_for(double accuracy) {
   return accuracy < 1e-5 ? Precision::double_ : Precision::single;
 }
@@ -49,16 +50,17 @@ struct ImageGeometry {
 struct IdgSettings {
   double accuracy = 0;      ///< wanted relative RMS error of the image; 0 = 2e-6 in single, 1e-11 in double
   std::size_t subgrid = 0;  ///< L, uv cells and coarse pixels per side
-  std::size_t kernel_padding = 0;  ///< cells of the subgrid's side kept free at least, but for two
-  std::size_t aterm_cells = 0;     ///< of these, how many A-terms need (added when kernel_padding is chosen)
-  double padding = 0;              ///< padded field / image
+  /// Least number of cells per side that are kept free; limited to subgrid - 2.
+  std::size_t kernel_padding = 0;
+  std::size_t aterm_cells = 0;  ///< of these, how many A-terms need (added when kernel_padding is chosen)
+  double padding = 0;           ///< padded field / image
   TaperKind taper = TaperKind::automatic;  ///< least_misfit on a CPU, pswf on a GPU
   Precision precision = Precision::single;
 
   /// Cells of the subgrid's side that are kept free: kernel_padding, and in double precision one more on
-  /// either side. With a field padded by 1.5 a taper that leaves 1e-11 in fewer falls so low at the edge of
-  /// the image that rounding, divided by it, is more than that. A visibility lies between two cells, which
-  /// are never free.
+  /// either side. In a field padded by 1.5, a taper that reaches 1e-11 with fewer free cells is so low at the
+  /// edge of the image that rounding, divided by it, exceeds 1e-11. A visibility lies between two cells,
+  /// which are never free.
   std::size_t free_cells() const {
     const std::size_t wanted = kernel_padding + (precision == Precision::single ? 0 : 2);
     return subgrid == 0 || wanted + 2 <= subgrid ? wanted : subgrid - 2;
@@ -81,7 +83,8 @@ struct IdgPlan {
   double layer_step_lambda = 0;   ///< between layers
   double first_layer_lambda = 0;  ///< w of layer 0
   double half_w_lambda = 0;       ///< largest |w - w_layer| (Chebyshev), or half the support of the w kernel
-  double layer_slack_lambda = 0;  ///< how far a subgrid's w may reach beyond the half way to the next layer
+  /// How far a subgrid's w may reach beyond the midpoint between its layer and the next.
+  double layer_slack_lambda = 0;
   double max_task_half_w_lambda = 0;  ///< largest SubgridTask::half_w_lambda
   double kernel_beta = 0;             ///< of the w kernel
   std::size_t n_terms = 1;            ///< Chebyshev terms, or layers per visibility
@@ -94,15 +97,15 @@ struct IdgPlan {
 
   /// Cells of a side that visibilities lie in, at least 2.
   std::size_t bucket() const { return settings.subgrid - settings.free_cells(); }
-  /// Between the coarse pixels of a subgrid, which covers the padded field.
+  /// Distance between the coarse pixels of a subgrid, which covers the padded field.
   double coarse_l_rad() const {
     return static_cast<double>(n_u) * image.cell_rad / static_cast<double>(settings.subgrid);
   }
   double coarse_m_rad() const {
     return static_cast<double>(n_v) * image.cell_rad / static_cast<double>(settings.subgrid);
   }
-  /// Cells of the uv grid that a host keeps of a layer along u and v, cell k at index k mod n_stored: those
-  /// that subgrids can reach, which for pixels of a third of the beam is a third of n_u, or all.
+  /// Number of uv cells of a layer that the host stores along u and v, cell k at index k mod n_stored: those
+  /// that subgrids can reach (a third of n_u for pixels of a third of the beam), or all.
   std::size_t n_u_stored() const { return stored(n_u, max_u_lambda); }
   std::size_t n_v_stored() const { return stored(n_v, max_v_lambda); }
   /// The same with all cells stored.
@@ -117,7 +120,8 @@ struct IdgPlan {
   std::vector<std::string> describe() const;  ///< lines for people
 
  private:
-  /// A subgrid's centre is at most half of it from the visibilities, and its border another half.
+  /// A subgrid's centre is at most half a subgrid from its visibilities, and its border another half from
+  /// there.
   std::size_t stored(std::size_t n, double max_lambda) const {
     const double reach = std::ceil(max_lambda * static_cast<double>(n) * image.cell_rad) +
                          static_cast<double>(settings.subgrid) + 1;
@@ -168,8 +172,8 @@ struct GridBlock {
   View<const float, 3> weight;
   View<const std::uint32_t, 2> station;  ///< [row][p, q] of V_pq; empty: the rows are of one baseline
   AtermBlock aterms;
-  /// Not 0: blocks of the same id hold the same throughout the life of a gridder, and a device may keep them
-  /// from pass to pass.
+  /// If not 0: all blocks with this id have the same contents throughout the life of a gridder, so that a
+  /// device may keep them from pass to pass.
   std::uint64_t id = 0;
 };
 
@@ -191,13 +195,12 @@ inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t 
           {part(block.aterms.row_slot), block.aterms.chan_slot, block.aterms.jones}};
 }
 
-/// Whether the gridder makes a last plane of its own from the weights of plane 0 with V = 1.
+/// Whether the gridder adds a last plane, the PSF: V = 1 with the weights of plane 0.
 enum class PsfPlane { none, last };
 
-/// How a gridder undoes A-terms, pixel by pixel of a subgrid (Hodgson 2025, section 3.3).
-///   normalised  A_p^-1 V A_q^-H / N with N = |A_p^-1 A_q^-H|_F / sqrt(2): noise keeps its level; the image
-///   is
-///               the sky times the mean of 1 / N over the weights, which average_beam.h makes
+/// How a gridder undoes A-terms at each pixel of a subgrid (Hodgson 2025, section 3.3).
+///   normalised  A_p^-1 V A_q^-H / N with N = |A_p^-1 A_q^-H|_F / sqrt(2): the noise level is unchanged;
+///               the image is the sky times the weighted mean of 1 / N, which average_beam.h computes
 ///   adjoint     A_p^H V A_q: the exact adjoint of the degridder
 enum class AtermMode { none, normalised, adjoint };
 
@@ -209,7 +212,7 @@ enum class AtermMode { none, normalised, adjoint };
 ///   oversubscribed  in managed memory, however much; pages move to and fro
 enum class GridMemory { gpu, hybrid, unified, oversubscribed };
 
-/// What is gridded or degridded, beyond geometry.
+/// What is gridded or degridded, apart from geometry.
 struct IdgSetup {
   std::size_t n_data_planes = 1;  ///< of the blocks; with A-terms 4: XX XY YX YY
   PsfPlane psf = PsfPlane::none;  ///< gridders only
@@ -231,17 +234,17 @@ struct GridCounts {
   std::uint64_t n_subgrids = 0;
 };
 
-/// The layers of a pass. Of the first layer only the subgrids whose middle w, folded to w >= 0, is
-/// min_w_lambda or more, and of the last (which may be the same) those where it is below max_w_lambda: of
-/// two ranges that meet at any w of a layer each subgrid is in one. Layers of a w kernel, which share their
-/// subgrids, have no such limits: std::invalid_argument.
+/// The layers of a pass. In the first layer only subgrids whose middle w, folded to w >= 0, is at least
+/// min_w_lambda take part, and in the last (which may be the same) only those where it is below max_w_lambda:
+/// when two ranges meet at some w within a layer, each subgrid belongs to exactly one of them. Layers of a w
+/// kernel, which share their subgrids, have no such limits: std::invalid_argument.
 struct LayerRange {
   std::size_t first = 0, n = 0;
   double min_w_lambda = -std::numeric_limits<double>::infinity();
   double max_w_lambda = std::numeric_limits<double>::infinity();
   bool operator==(const LayerRange&) const = default;
 
-  /// Of these layers those [first + skip, first + skip + n) that there are: a pass.
+  /// The layers of one pass: [first + skip, first + skip + at_most), cut off at the end of this range.
   LayerRange part(std::size_t skip, std::size_t at_most) const {
     LayerRange own{first + std::min(skip, n), std::min(at_most, n - std::min(skip, n))};
     if (own.first == first) own.min_w_lambda = min_w_lambda;
@@ -253,23 +256,24 @@ struct LayerRange {
 class Gridder {
  public:
   virtual ~Gridder() = default;
-  /// Prepares memory of the caller, so that a GPU fetches what blocks have there by itself, as fast as its
-  /// bus goes, instead of by way of threads and memory of its own: 0.08 s a GB, so for memory that is used
-  /// again and again. The handle must be given up before the memory. Null where there is nothing to prepare.
+  /// Pins memory of the caller, so that a GPU reads blocks from there directly at full bus speed instead of
+  /// through threads and staging buffers. Pinning takes 0.08 s for each GB, which pays for memory that is
+  /// used repeatedly. Release the handle before the memory. Null where there is nothing to pin.
   virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
   /// Starts a pass over the data. All layers in one pass, or several passes over the same blocks when memory
   /// is short.
   virtual void begin_pass(const LayerRange& layers) = 0;
   virtual GridCounts grid(const GridBlock& block) = 0;
-  /// What grid() would do in a pass over all layers, without doing it.
+  /// Counts what grid() would do in a pass over all layers, without doing it.
   virtual GridCounts count(const GridBlock& block) = 0;
   /// Transforms the pass's layers and adds them to the images.
   virtual void end_pass() = 0;
-  /// Bytes by which another process of this machine reaches the images, to add them to its own before either
-  /// is taken; they must stay as they are until it has. Empty where no other can: not on a GPU, or too small.
+  /// A handle by which another process of this machine can read the images and add them to its own, before
+  /// either process takes its images; they must not change until it has done so. Empty where that is
+  /// impossible: not on a GPU, or the images are too small.
   virtual std::vector<std::byte> images_handle() { return {}; }
-  /// Adds the images of another process's gridder of the same plan and setup. False, with nothing added,
-  /// where they cannot be reached from here.
+  /// Adds the images of another process's gridder with the same plan and setup. Returns false, with nothing
+  /// added, if they cannot be read from here.
   virtual bool add_images(std::span<const std::byte> /*handle*/) { return false; }
   /// The images [plane][y][x], float64, summed (not divided by weights); NaN where l^2 + m^2 >= 1.
   virtual Buffer<double, 3> take_images() = 0;
@@ -289,20 +293,23 @@ class Degridder {
   virtual void set_model(View<const double, 3> images) = 0;
   /// Transforms the model's layers: a pass adds what these contribute to its subgrids.
   virtual void begin_pass(const LayerRange& layers) = 0;
-  /// data [row][chan][data plane] += the prediction. One of the two, by the precision that is wanted back.
+  /// data [row][chan][data plane] += the prediction. Call the one of the precision in which the result is
+  /// wanted.
   virtual GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) = 0;
   virtual GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) = 0;
 };
 
-/// Memory of a gridder or degridder; these two on the CPU, whatever setup.grid_memory says.
+/// Memory of a gridder or degridder. gridder_memory() and degridder_memory() are for the CPU and ignore
+/// setup.grid_memory.
 struct IdgMemory {
-  std::uint64_t fixed_bytes =
-      0;  ///< what does not grow with the layers of a pass; without the caller's images
+  /// Memory that does not grow with the layers of a pass, without the caller's images.
+  std::uint64_t fixed_bytes = 0;
   std::uint64_t layer_bytes = 0;  ///< one layer's grids
   std::uint64_t bytes(std::size_t n_layers) const { return fixed_bytes + n_layers * layer_bytes; }
 };
 IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup);
-/// Of these what a gridder on the CPU never touches whose blocks are of no more than so many subgrids.
+/// The part of gridder_memory() that a CPU gridder never touches if none of its blocks has more than
+/// n_subgrids subgrids.
 std::uint64_t unused_bytes(const IdgPlan& plan, const IdgSetup& setup, std::size_t n_subgrids);
 IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup);
 

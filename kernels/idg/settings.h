@@ -30,8 +30,8 @@ IdgSettings idg_settings(const Options& options) {
   return settings;
 }
 
-/// What of --device cuda's place for the layers `options` asks for: grid_memory and oversubscribe; absent for
-/// auto. UsageError for what does not go together.
+/// Where `options` (grid_memory and oversubscribe) put the layers of --device cuda; absent for auto.
+/// UsageError for options that contradict each other.
 template <class Options>
 std::optional<GridMemory> wanted_grid_memory(const Options& options, const Device& device) {
   if (options.oversubscribe && options.grid_memory != "unified")

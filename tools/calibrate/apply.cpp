@@ -24,7 +24,7 @@
 namespace apsyn::calibrate {
 namespace {
 
-/// Rows that are corrected between two looks at the progress.
+/// Rows that are corrected between two reports of progress.
 constexpr std::size_t kRows = 1u << 15;
 
 std::vector<std::string> names_of(const ArrayLayout& layout) {
@@ -94,7 +94,7 @@ class Applier {
     if (reader_.n_rows() == 0) throw UsageError("{}: the selection fits no row: nothing to apply to", path_);
     columns_.input = options.selection.column;
     columns_.output = options.output_column;
-    // WEIGHT_SPECTRUM belongs to what DATA is corrected to.
+    // WEIGHT_SPECTRUM belongs to the corrected DATA.
     columns_.weights = !options.no_weights && !options.corrupt && columns_.input == "DATA";
     if (!columns_.weights && !options.no_weights && !options.corrupt)
       log_warning("{}: the weights stay as they are: those of column {} are not known", path_,
@@ -160,7 +160,7 @@ class Applier {
   }
 
  private:
-  /// Of the rows alone, autocorrelations among them.
+  /// Selects coordinates only, autocorrelations included.
   static MsSelection coordinates(const Options& options) {
     MsSelection selection = selection_of(options, "");
     selection.autos = true;
@@ -175,7 +175,7 @@ class Applier {
   }
 
   using Gains = std::map<Key, std::unique_ptr<AppliedGains>>;
-  /// Gains of all times of the rows; those of former rows that are not among them go.
+  /// Prepares gains for all times of the rows; gains for other times are discarded.
   void prepare(const MsRows& rows, std::optional<std::size_t> direction, bool corrupt, Gains& gains,
                std::vector<const AppliedGains*>& of_row) {
     Gains kept;
@@ -306,9 +306,9 @@ class Applier {
   bool diagonal_;
   CorrectionColumns columns_;
   CorrectionState state_;
-  InputInfo info_;  ///< of what is subtracted
+  InputInfo info_;  ///< of the rows from which patches are subtracted
   std::vector<Peeled> peeled_;
-  bool corrects_ = true;  ///< besides what is subtracted
+  bool corrects_ = true;  ///< also corrects, besides subtracting
   Gains gains_;
   std::vector<const AppliedGains*> gains_of_row_;
   bool outside_ = false, beyond_ = false;
@@ -325,7 +325,7 @@ std::uint64_t apply_bytes(const Tool& tool, std::size_t n_antennas, std::size_t 
 void apply_solutions(Tool& tool, const Options& options, const Solutions& solutions,
                      const std::string& source) {
   tool.stage("open");
-  // Before the set is opened: another run may be adding a column.
+  // Taken before the set is opened, because another run may be adding a column.
   std::shared_ptr<const MeasurementSetLock> lock;
   if (!tool.common().dry_run) lock = lock_measurement_set(options.input());
   Applier applier(tool, options, solutions, source);

@@ -189,7 +189,7 @@ class ChainSolver {
     using Excluded = std::vector<std::vector<Buffer<FlagReason, 3>>>;  // [window][slot]
     solve_all(all, Excluded());
 
-    // Once more where an amplitude is far from the antenna's others.
+    // Solve again without amplitudes that are far from the antenna's others.
     Excluded outliers;
     std::vector<std::size_t> again;
     for (std::size_t window = 0; window < info_.windows.size(); ++window)
@@ -285,7 +285,7 @@ class ChainSolver {
         if (sums_[window][cell] && sums_[window][cell]->n_samples() > 0)
           cells.push_back(sums_[window][cell].get());
       if (cells.empty()) continue;
-      // Of one sum, however many cells it comes in.
+      // Combine the cells into one sum, so that the choice does not depend on how many cells there are.
       SlotCells all;
       all.cells = cells;
       all.n_blocks = plan_.layouts[window].n_blocks;
@@ -314,8 +314,8 @@ class ChainSolver {
     return false;
   }
 
-  /// Diagonal terms lie at the receiver's side of those that follow; what follows a matrix lies at its
-  /// receiver's side.
+  /// While all terms so far are diagonal, each new one goes to the sky side of the product; once there is a
+  /// matrix, each new term goes to the receiver side.
   void place_in_product(std::size_t t) {
     if (known_is_matrix())
       result_.order.insert(result_.order.begin(), t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Solving a chain of terms: the data are read once where the sums of all cells fit into the memory, or of one
-// term only that of the slots that rows still go to; otherwise once for each term.
+// Solving a chain of terms: the data are read once if the sums of all cells fit into memory or, for a chain
+// of a single term, those of the slots still open at any time; otherwise at least once for each term.
 #pragma once
 
 #include <cstddef>
@@ -29,14 +29,14 @@ struct ChainResult {
   std::vector<TermResult> terms;   ///< in the order in which they were solved
   std::vector<std::size_t> order;  ///< of their product, receiver first
   std::size_t reference = 0;       ///< antenna
-  double n_samples = 0;            ///< that solutions are made of
+  double n_samples = 0;            ///< number of samples used for solutions
   double n_visibilities = 0;       ///< read: rows times channels times products
 };
 
-/// How a chain is solved, and what that takes.
+/// How a chain is solved, and the memory for that.
 class ChainPlan {
  public:
-  /// UsageError for terms that the data do not allow, and where --max-memory does not suffice.
+  /// UsageError for terms that the data do not allow, and if --max-memory does not suffice.
   ChainPlan(const Tool& tool, const Options& options, const InputInfo& info, const ModelSource& model);
   std::vector<std::string> describe() const;
   std::uint64_t bytes() const { return bytes_; }
@@ -51,8 +51,8 @@ class ChainPlan {
   struct Term {
     std::vector<TimeSlot> slots;
     std::vector<ChannelBlocks> blocks;  ///< [window]
-    Cells sums;   ///< that the term is solved from: no slot of it, or of a term before it, ends in one
-    Cells known;  ///< in which no slot of any term ends: where the gains of the terms before are kept
+    Cells sums;   ///< the term is solved from these; no slot of this or an earlier term ends inside one
+    Cells known;  ///< the gains of earlier terms are kept in these; no slot of any term ends inside one
     std::vector<std::uint32_t> known_of;  ///< [cell of the sums] a cell of the known gains in it
   };
   std::vector<TermOptions> options;
@@ -60,9 +60,10 @@ class ChainPlan {
   std::size_t n_known = 0;                 ///< cells of known gains
   std::vector<ChannelBlocks> cell_blocks;  ///< [window]
   std::vector<SumLayout> layouts;          ///< [window] of a cell
-  bool keeps_cells = false;                ///< all of them, for all terms
+  bool keeps_cells = false;                ///< whether the sums of all cells are kept, for all terms
   std::size_t max_rows = 0;                ///< of a block
-  std::vector<std::size_t> slots_at_once;  ///< [term] where cells are not kept; the data are read for each
+  /// [term] slots solved in one reading of the data, if cells are not kept.
+  std::vector<std::size_t> slots_at_once;
 
  private:
   void plan_times(const InputInfo& info);
@@ -74,9 +75,9 @@ class ChainPlan {
   std::string path_;
 };
 
-/// FailureError "no usable data" where nothing was found. `former`, of the same terms and antennas, may be
-/// null: the first slots begin with the last solutions of it, and its reference antenna is that of these,
-/// unless one is named.
+/// Solves the chain. `former`, of the same terms and antennas, may be null: otherwise the first slots start
+/// from its last solutions, and its reference antenna is kept unless one is named. FailureError "no usable
+/// data" if no solution was found.
 ChainResult solve_chain(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
                         ModelSource& model, const ChainResult* former = nullptr);
 

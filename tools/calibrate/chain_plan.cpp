@@ -10,19 +10,19 @@
 namespace apsyn::calibrate {
 namespace {
 
-/// Terms over all channels see the phase's slope in so many blocks of them at least.
+/// Smallest number of channel blocks in which a term over all channels sees the slope of phase.
 constexpr std::size_t kBlocksOfSlope = 256;
-/// Robust weights are those of so many steps of a slot at most.
+/// Upper limit on the time steps of a slot that have their own robust weights.
 constexpr std::size_t kRobustSteps = 64;
-/// Of a block of rows: cells, model and coordinates. The same for any number of threads, since float32 sums
-/// depend on it.
+/// Size of a block of rows: cells, model and coordinates. It does not depend on the number of threads,
+/// because float32 sums depend on it.
 constexpr std::uint64_t kBlockBytes = 6'000'000;
 
 bool is_robust(const TermOptions& term) {
   return term.robust_nu > 0;
 }
 
-/// The parts that a slot of robust weights is read in.
+/// The parts into which slots are divided for robust weights.
 std::vector<TimeSlot> robust_steps(const std::vector<TimeSlot>& slots) {
   std::vector<TimeSlot> steps;
   for (const TimeSlot& slot : slots) {
@@ -133,7 +133,7 @@ std::uint64_t ChainPlan::cell_bytes(const InputInfo& info, const Cells& cells) c
   }
   const std::uint64_t factor = longest * std::max<std::size_t>(1, info.fields_with_rows.size()) > kPromoteRows
                                    ? 3
-                                   : 1;  // the sums in float64 beside those in float32
+                                   : 1;  // sums in float64 in addition to those in float32
   std::uint64_t bytes = 0;
   for (const SumLayout& layout : layouts) bytes += factor * layout.bytes();
   return bytes;
@@ -151,7 +151,7 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
   for (const MsIntegration& integration : info.integrations) n_rows += integration.n_rows;
   const std::uint64_t block_bytes =
       row_bytes * std::min(max_rows, static_cast<std::size_t>(std::max<std::int64_t>(1, n_rows)));
-  // What a solver holds beside the cells: the sums of its slot, as they are and turned by known gains.
+  // A solver's memory in addition to the cells: the sums of its slot, before and after applying known gains.
   std::uint64_t solving = 0, known = 0;
   for (const SumLayout& layout : layouts) {
     solving = std::max(solving, 2 * layout.bytes());
@@ -167,7 +167,8 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
   const std::uint64_t most = tool.common().max_memory_bytes;
   const std::uint64_t left = most - std::min(most, others);
 
-  // Of each term the cells that rows still go to at once, in the order of the set.
+  // For each term the largest memory of slots that are open at the same time, when rows come in the order of
+  // the set.
   std::uint64_t needed = 0, least = 0;
   for (const Term& term : terms) {
     const std::uint64_t cell = cell_bytes(info, term.sums);

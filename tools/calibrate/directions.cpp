@@ -245,7 +245,7 @@ DirectionPlan::DirectionPlan(const Tool& tool, const Options& options, const Inp
   const std::uint64_t row_bytes =
       n_chan * (info.products.size() * 12 + n_directions * sizeof(std::complex<float>)) + 150;
   max_rows = std::clamp<std::size_t>(kBlockBytes / row_bytes, 1, 1u << 16);
-  // As slots follow each other in a set that is sorted by time, two are open at once; all of them otherwise.
+  // In a set sorted by time at most two slots are open at the same time; otherwise all of them may be.
   std::int64_t last_row = -1;
   bool sorted = true;
   for (const MsIntegration& integration : info.integrations) {

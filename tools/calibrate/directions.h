@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A term that differs between patches of the sky: each slot's rows become sums over all pairs of directions,
-// from which the solutions of all directions follow at once.
+// A term that differs between patches of the sky: each slot's rows are reduced to sums over all pairs of
+// directions, from which all directions are solved together.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 
 namespace apsyn::calibrate {
 
-/// The patches of options.sky: all of them, or those of a list, and what is left as one more, "others".
-/// UsageError for names that are none.
+/// The patches of options.sky: all of them, or those in a list plus one more, "others", for the rest.
+/// UsageError for unknown names.
 std::vector<SkyPatch> choose_patches(const Options& options);
 
 class DirectionPlan {
  public:
-  /// UsageError where the windows are too narrow for the term, or --max-memory does not suffice.
+  /// UsageError if the windows are too narrow for the term, or --max-memory does not suffice.
   DirectionPlan(const Tool& tool, const Options& options, const InputInfo& info, std::size_t n_directions);
   std::vector<std::string> describe() const;
   std::uint64_t bytes() const { return bytes_; }
@@ -40,7 +40,7 @@ class DirectionPlan {
   std::uint64_t bytes_ = 0;
 };
 
-/// [direction]: each a chain of one term. FailureError "no usable data" where nothing was found.
+/// Results by [direction], each a chain of one term. FailureError "no usable data" if no solution was found.
 std::vector<ChainResult> solve_patches(Tool& tool, const Options& options, const DirectionPlan& plan,
                                        VisibilityInput& input, const std::vector<SkyPatch>& patches);
 

@@ -28,7 +28,7 @@ std::vector<SolutionAntenna> antennas_of(const ArrayLayout& layout) {
   return antennas;
 }
 
-/// Windows whose frequencies overlap would have two solutions at one frequency.
+/// Refuses windows whose frequencies overlap, since they would have two solutions at one frequency.
 void check_windows(const InputInfo& info) {
   std::vector<std::pair<double, double>> bands;
   for (const MsSpectralWindow& window : info.windows) {
@@ -124,7 +124,7 @@ class StreamInput final : public VisibilityInput {
       if (!reader_.read(waiting_)) return false;
       pending_ = true;
     }
-    // Intervals are counted from the stream's start, so that records that are missing do not shift them.
+    // Intervals are counted from the stream's start, so that missing records do not shift them.
     const std::int64_t interval = waiting_.index / per_interval_;
     while (pending_ && waiting_.index / per_interval_ == interval) {
       keep(waiting_);
@@ -215,7 +215,7 @@ class StreamInput final : public VisibilityInput {
     info_.fields_with_rows = {0};
   }
 
-  /// In the order of Measurement Sets.
+  /// Puts products into the order of Measurement Sets.
   void find_products() {
     info_.products = header_.products;
     std::sort(info_.products.begin(), info_.products.end());

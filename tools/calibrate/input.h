@@ -26,13 +26,13 @@ struct InputInfo {
   std::vector<MsField> fields;            ///< all, by MsRows::field
   std::vector<int> fields_with_rows;
   std::vector<MsIntegration> integrations;  ///< of the selection, without autocorrelations, by rising time
-  /// The UVW that are stored are r_2 - r_1, and so the data are the conjugate of <E_1 conj(E_2)>.
+  /// The stored UVW are r_2 - r_1, and so the data are the conjugate of <E_1 conj(E_2)>.
   bool conjugated = false;
   bool is_stream = false;
 };
 
-/// Rows of one window. `path_m` [row] or empty: the data still carry exp(2 pi i path / wavelength) beyond
-/// what the field's centre says.
+/// Rows of one window. `path_m` [row] or empty: the data still contain a factor exp(2 pi i path / wavelength)
+/// beyond phasing to the field's centre.
 struct InputBlock {
   MsRows rows;
   Buffer<double, 1> path_m;
@@ -43,22 +43,22 @@ class VisibilityInput {
   virtual ~VisibilityInput() = default;
   const InputInfo& info() const { return info_; }
   virtual void rewind() = 0;
-  /// The next rows, but for their data; false at the end.
+  /// Reads everything but the data of the next rows; false at the end.
   virtual bool next(InputBlock& block, std::size_t max_rows) = 0;
-  /// Then the data, weights (0 = none) and coordinates of these rows.
+  /// Then reads the data, weights (0 = no data) and coordinates of these rows.
   virtual void read_cells(InputBlock& block, unsigned n_threads) = 0;
   virtual bool has_column(const std::string&) const { return false; }
-  /// Bytes that are held now for data that cannot be read twice.
+  /// Memory held at present for data that cannot be read twice.
   virtual std::uint64_t bytes() const { return 0; }
-  /// Of a stream that is followed: its next interval takes the place of the one before, in info() too; false
-  /// at the end of the stream.
+  /// For a stream that is followed: moves to the next interval, which replaces the previous one, also in
+  /// info(); false at the end of the stream.
   virtual bool next_interval() { return false; }
 
  protected:
   InputInfo info_;
 };
 
-/// DataError, FailureError and UsageError as the readers; FailureError "no usable data" where no row is
+/// DataError, FailureError and UsageError as the readers; FailureError "no usable data" if no row is
 /// selected.
 std::unique_ptr<VisibilityInput> open_input(const Options& options);
 
@@ -66,11 +66,11 @@ std::unique_ptr<VisibilityInput> open_input(const Options& options);
 /// centre at each time. `layout` has a site.
 bool is_conjugated(const ArrayLayout& layout, const MsRows& rows, const std::vector<MsField>& fields);
 
-/// The index of the antenna that --reference-antenna names; nothing for "auto". UsageError for an antenna
-/// that is none of the data.
+/// The index of the antenna that --reference-antenna names; no value for "auto". UsageError for an antenna
+/// that is not in the data.
 std::optional<std::size_t> named_reference(const std::string& wanted, const InputInfo& info);
 
-/// Weight 0 for samples of other uv distances than --minuv-l and --maxuv-l allow.
+/// Sets the weight to 0 for samples whose uv distance --minuv-l and --maxuv-l exclude.
 void drop_short_and_long(const ImagingOptions& selection, const InputInfo& info, MsRows& rows);
 
 }  // namespace apsyn::calibrate

@@ -33,7 +33,7 @@ using namespace apsyn::calibrate;
 
 namespace {
 
-/// What is wrong with applying shows before hours of solving.
+/// Detects problems with applying before hours are spent on solving.
 void look_at_output_column(const Options& options) {
   CorrectionColumns columns;
   columns.input = options.selection.column;
@@ -80,7 +80,7 @@ void run_directions(Tool& tool, const Options& options, VisibilityInput& input) 
   tool.report_rate(results[0].n_visibilities, "vis");
 }
 
-/// What was solved, as it is written.
+/// The solutions in the form in which they are written.
 Solutions solutions_of(const Tool& tool, const Options& options, const ChainResult& result,
                        const InputInfo& info) {
   Solutions solutions = make_solutions(result, info, history_of(tool, info));
@@ -100,8 +100,8 @@ std::string follow_report(std::size_t interval, double age_s, const std::string&
   return report.dump(1) + "\n";
 }
 
-/// Interval by interval. One whose data say nothing leaves the gains of the former in their files; whatever
-/// else fails, writing above all, ends the run.
+/// Interval by interval. An interval without usable data leaves the gains of the previous one in their files;
+/// any other failure, such as one in writing, ends the run.
 void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
   if (!input.info().is_stream)
     throw UsageError("--follow: {} is a Measurement Set: follow a visibility stream, or leave it out",
@@ -113,8 +113,8 @@ void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
   std::optional<ChainResult> former;
   for (; input.next_interval(); ++n_intervals) {
     const double now_mjd_s = input.info().integrations.back().time_mjd_s;
-    // Anew for each interval, whose field may be another: a stream that no phase centre tracks follows the
-    // zenith.
+    // Opened again for each interval, whose field may differ: a stream without a tracked phase centre follows
+    // the zenith.
     const std::unique_ptr<ModelSource> model = open_model(tool, options, input);
     const ChainPlan plan(tool, options, input.info(), *model);
     std::string why_held, figures;
@@ -149,7 +149,7 @@ void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
 void run_solve(Tool& tool, Options& options) {
   tool.stage("open");
   check_outputs(tool, options);
-  // Before the set is opened: another run may be adding a column.
+  // Taken before the set is opened, because another run may be adding a column.
   std::shared_ptr<const MeasurementSetLock> lock;
   if (options.applies() && !tool.common().dry_run) lock = lock_measurement_set(options.input());
   std::unique_ptr<VisibilityInput> input = open_input(options);

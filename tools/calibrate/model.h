@@ -19,19 +19,19 @@ namespace apsyn::calibrate {
 class ModelSource {
  public:
   virtual ~ModelSource() = default;
-  /// What --dry-run and -v say of it.
+  /// Text for --dry-run and -v.
   virtual std::string describe() const = 0;
-  /// Planes of what predict() gives: 1 (of each hand), 2 (the parallel hands of four) or as many as the data
-  /// have products.
+  /// Number of planes that predict() gives: 1 (the same for each hand), 2 (the parallel hands of four) or as
+  /// many as the data have products.
   virtual std::size_t n_planes() const = 0;
-  /// The least kind of sums for 2x2 terms, as far as it is known.
+  /// The smallest SumKind that 2x2 terms need for this model, as far as that is known in advance.
   virtual SumKind jones_kind() const = 0;
-  /// Before the rows are read again.
+  /// Call it before the rows are read again.
   virtual void rewind() {}
   /// The model of all rows of a block, whose cells have been read: [row][chan][plane].
   virtual void predict(const InputBlock& block, unsigned n_threads,
                        Buffer<std::complex<float>, 3>& model) = 0;
-  /// Rows of a block that is left out.
+  /// Skips the rows of a block that is not used.
   virtual void skip(const InputBlock&) {}
   /// Memory besides the blocks.
   virtual std::uint64_t bytes() const { return 0; }

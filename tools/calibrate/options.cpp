@@ -254,7 +254,8 @@ bool is_solution_file(const std::string& path) {
   return false;
 }
 
-/// "--model NAME-*-model.fits obs.ms": what the shell makes of it beyond the first file comes as an input.
+/// "--model NAME-*-model.fits obs.ms": the shell expands the pattern, and all files but the first arrive as
+/// inputs.
 void sort_inputs(Options& options) {
   if (options.models.size() == 1 && options.sky.empty() && !is_solution_file(options.models[0])) {
     options.sky = options.models[0];
@@ -267,7 +268,7 @@ void refuse(const CLI::App& app, std::initializer_list<const char*> names, const
     if (app.get_option(name)->count() > 0) throw UsageError("{}: {}", name, why);
 }
 
-/// One term, of those that differ between patches.
+/// With directions only one term is allowed, of a kind that may differ between patches.
 void check_directions(const Options& options) {
   if (options.directions.empty()) return;
   if (options.sky.empty())
@@ -290,7 +291,7 @@ void check_directions(const Options& options) {
   if (term.robust_nu > 0) throw UsageError("--robust: not with --directions: leave it out");
 }
 
-/// Every solution is of the interval that has just arrived.
+/// With --follow every solution is for the interval that has just arrived.
 void check_follow(Options& options) {
   if (!options.follow) return;
   if (options.interval.empty() || options.interval == "all")

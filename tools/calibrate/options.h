@@ -17,7 +17,7 @@ namespace apsyn::calibrate {
 
 /// One term of the chain: --solve TERM[:KEY=VALUE,...].
 struct TermOptions {
-  std::string name = "gain";  ///< as it is given: "bandpass" is a gain, too
+  std::string name = "gain";  ///< as given by the user: "bandpass" is a gain, too
   CalibrationTerm term = CalibrationTerm::gain;
   double interval_s = 0;          ///< 0: the whole time
   std::size_t channels = 1;       ///< of a solution; 0: all
@@ -58,13 +58,13 @@ struct Options {
 
   Mode mode = Mode::solve;
   const std::string& input() const { return inputs.front(); }
-  /// With --solve, --output-column applies what was found at once.
+  /// With --solve, --output-column applies the solutions immediately.
   bool applies() const { return mode == Mode::apply || (mode == Mode::solve && output_column_given); }
 };
 
 void declare(Tool& tool, Options& options);
 
-/// Finds the mode, the terms and whatever contradicts itself. UsageError.
+/// Determines the mode and the terms. UsageError for options that contradict each other.
 void check_options(Tool& tool, Options& options);
 
 /// "gain:interval=10s,channels=all" with the defaults of --interval, --channels-per-solution and --robust.

@@ -13,14 +13,14 @@ namespace apsyn::calibrate {
 
 /// All names that the run writes: -o, --export and --report. UsageError and FailureError as check_output().
 void check_outputs(const Tool& tool, const Options& options);
-/// UsageError for a suffix that no format has.
+/// UsageError for a suffix that belongs to no format.
 void check_formats(const Tool& tool, const Options& options);
 
-/// A line of the history of solutions of conjugated data, by which they are recognised again.
+/// A line in the history of solutions found from conjugated data, by which they are recognised.
 inline constexpr char kConjugatedData[] =
     "of data with UVW = r_2 - r_1: gains for voltages are the conjugate";
 
-/// What gains for voltages (.csv) need to know of the data that solutions were found from.
+/// Facts about the calibrated data that gains for voltages (.csv) need.
 struct DataFacts {
   bool conjugated = false;         ///< UVW is r_2 - r_1: the gains for voltages are the conjugate
   double low_hz = 0, high_hz = 0;  ///< edges of the band; equal: not known
@@ -32,8 +32,8 @@ void write_outputs(Tool& tool, const Options& options, const Solutions& solution
 /// Text to a file, or to standard output ("-").
 void write_text(const std::string& path, const std::string& text, bool overwrite);
 
-/// The same as gains for voltages: conjugated where the data are, and with the band that solutions of all
-/// frequencies were found in.
+/// Converts solutions to gains for voltages: conjugated if the data are, and limited to the band of the data
+/// if a solution holds for all frequencies.
 Solutions for_voltages(const Solutions& solutions, const DataFacts& facts);
 
 }  // namespace apsyn::calibrate

@@ -17,10 +17,10 @@ namespace apsyn::calibrate {
 
 class SkyPredictor {
  public:
-  /// Keeps a reference to both. DataError where the products are none of receptors.
+  /// Keeps references to both. DataError if the products are not correlations of receptors.
   SkyPredictor(const SkyModel& sky, const InputInfo& info);
   bool is_polarised() const { return polarised_; }
-  /// 1, Stokes I of each hand, or as many as the data have products.
+  /// 1 (Stokes I, the same for each hand), or as many as the data have products.
   std::size_t n_planes() const { return polarised_ ? info_.products.size() : 1; }
   /// model [row][chan][plane] of a block whose cells have been read.
   void predict(const InputBlock& block, unsigned n_threads, Buffer<std::complex<float>, 3>& model);

@@ -13,14 +13,14 @@ TimeSlot slot_of(std::span<const MsIntegration> integrations, std::size_t first,
   return {first, n, begin_s + (end_s - begin_s) / 2, end_s - begin_s};
 }
 
-/// Whether a slot may not hold both neighbours.
+/// Whether a slot must not contain both of these neighbours.
 bool parts(const MsIntegration& before, const MsIntegration& after) {
   constexpr double kGap = 1.5;
   const double step_s = (before.interval_s + after.interval_s) / 2;
   return before.scan != after.scan || (step_s > 0 && after.time_mjd_s - before.time_mjd_s > kGap * step_s);
 }
 
-/// The median step, which rows whose interval is not told do not spoil.
+/// The median step, which is robust against rows without a valid interval.
 double step_of(std::span<const MsIntegration> integrations) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < integrations.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// When and where solutions hold: slots of time and blocks of channels for each term of a chain, and the cells
-// that all of them are made of.
+// The times and channels for which solutions hold: time slots and channel blocks of each term of a chain, and
+// the cells of which they all consist.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ struct TimeSlot {
 };
 
 /// One slot for the whole time (interval_s = 0), or slots of about interval_s, rounded to whole integrations:
-/// none crosses a scan or a gap, and those between two of these differ by one integration at most. A gap is a
-/// step of more than 1.5 integrations.
+/// none crosses a scan boundary or a gap, and the slots between two of these differ by one integration at
+/// most. A gap is a step of more than 1.5 integrations.
 std::vector<TimeSlot> make_slots(std::span<const MsIntegration> integrations, double interval_s);
 
-/// Runs of integrations in which no slot of any of the terms ends: [integration] its cell, rising.
+/// The cell of each integration, rising. A cell is a run of integrations in which no slot of any term ends.
 std::vector<std::uint32_t> make_cells(const std::vector<std::vector<TimeSlot>>& terms,
                                       std::size_t n_integrations);
 
@@ -34,10 +34,10 @@ struct ChannelBlocks {
   std::size_t size() const { return freq_hz.size(); }
 };
 
-/// Blocks of `channels` neighbours (0: one of all), the last one of those that are left.
+/// Blocks of `channels` neighbouring channels (0: one block of all); the last block takes the remaining ones.
 ChannelBlocks make_blocks(const MsSpectralWindow& window, std::size_t channels);
 
-/// Blocks at whose ends a block of any term ends, of at most `max_channels`.
+/// The coarsest blocks that no block of any term cuts, each of at most `max_channels` channels.
 ChannelBlocks common_blocks(const MsSpectralWindow& window, std::span<const ChannelBlocks> terms,
                             std::size_t max_channels);
 

@@ -12,7 +12,7 @@
 namespace apsyn::calibrate {
 namespace {
 
-/// What becomes of a term: one table, or two of tec+delay, of the values from `first_value` on.
+/// A table for a term; tec+delay gives two tables, each of the values from `first_value` on.
 struct TableKind {
   SolutionType type;
   std::string name;
@@ -100,7 +100,7 @@ double sum(const Buffer<double, 2>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-/// Over the windows and slots of a term, and of what.
+/// The sum of one count over all windows and slots of a term.
 template <class Of>
 double sum_of(const TermResult& term, Of of) {
   double all = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a chain found, as tables of solutions and as a report.
+// The results of a chain as tables of solutions and as a report.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace apsyn::calibrate {
 Solutions make_solutions(const ChainResult& result, const InputInfo& info,
                          const std::vector<std::string>& history);
 
-/// The same of solutions in several directions, [direction].
+/// The same for solutions in several directions, [direction].
 Solutions make_solutions(const std::vector<ChainResult>& results, const std::vector<SkyPatch>& patches,
                          const InputInfo& info, const std::vector<std::string>& history);
 

@@ -50,7 +50,7 @@ DegridPasses plan_degrid_passes(const Device& device, const IdgPlan& plan, const
                      memory_shortage(most, static_cast<double>(own.memory.bytes(1) + demand.other_bytes),
                                      "this model needs", "allow more"));
   if (own.memory.layer_bytes == 0 || own.setup.grid_memory == GridMemory::oversubscribed) return own;
-  // Another pass over few visibilities costs less than the memory of many layers.
+  // With few visibilities another pass costs less than allocating the memory of many layers.
   const auto worthwhile =
       std::max<std::uint64_t>(512'000'000, static_cast<std::uint64_t>(200 * demand.n_visibilities));
   own.layers = std::clamp<std::size_t>(worthwhile / own.memory.layer_bytes, 1, own.layers);

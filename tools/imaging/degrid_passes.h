@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Predicting a model within the memory: where the layers' grids are kept, and how many layers a pass has.
+// Predicting a model within the available memory: where the layers' grids are kept, and how many layers a
+// pass has.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +26,16 @@ struct DegridPasses {
   std::size_t layers = 1;  ///< of a pass
 };
 
-/// What a prediction may take, and what it is for.
+/// Memory that a prediction may use, and the size of its task.
 struct DegridDemand {
   std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
-  std::uint64_t beside_bytes = 0;         ///< beside its grids: the model images and A-terms
+  std::uint64_t beside_bytes = 0;         ///< memory besides its grids: the model images and A-terms
   std::uint64_t other_bytes = 0;          ///< of everything else in the process
   std::uint64_t max_bytes = 0;
   double n_visibilities = 0;
 };
 
-/// Where a prediction's layers go, and the memory that it takes, even if that much is not available.
+/// Where a prediction's layers are kept, and the memory that it takes, even if it exceeds what is available.
 DegridPasses place_degridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup,
                              const DegridDemand& demand);
 

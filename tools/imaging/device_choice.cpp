@@ -9,7 +9,7 @@
 namespace apsyn::imaging {
 namespace {
 
-/// Of a file, or of all files in a folder; infinity of what is neither.
+/// Size of a file, or of all files in a folder; infinity for anything else.
 double bytes_of(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -41,7 +41,7 @@ std::uint64_t max_block_bytes(const Device& device, std::uint64_t on_cpu) {
 }
 
 Device choose_device(Tool& tool, const ImagingWork& work) {
-  // What a GPU takes longer to start than it could save.
+  // A job shorter than this cannot save the time that a GPU takes to start.
   constexpr double kStartSeconds = 0.25;
   const bool automatic = tool.common().device == "auto";
   if (automatic && cpu_seconds(work, tool.common().threads) < kStartSeconds)

@@ -32,18 +32,18 @@ struct Imager {
   Device device;
   std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
   std::uint64_t block_bytes;
-  std::uint64_t whole_band_bytes = 0;  ///< of images that are kept while gridding
-  std::uint64_t filed_bytes = 0;       ///< of all visibilities, when a file has some of them: 0 = none
-  std::uint64_t between_bytes = 0;     ///< between griddings, in addition to these
+  std::uint64_t whole_band_bytes = 0;  ///< memory of images that are kept while gridding
+  std::uint64_t filed_bytes = 0;       ///< size of all visibilities if some are kept in a file; 0: none are
+  std::uint64_t between_bytes = 0;     ///< further memory between griddings
   double n_gridded = 0;
-  BeyondGrid beyond{};          ///< of the groups that were prepared so far, with weights of their own
-  ImagingBlock block{};         ///< residuals on their way to the gridders; its memory is used again
-  Buffer<float, 3> weighted{};  ///< weights of the block that is being gridded; likewise
+  BeyondGrid beyond{};          ///< counts for the groups prepared so far that have their own weights
+  ImagingBlock block{};         ///< residuals on their way to the gridders; its memory is reused
+  Buffer<float, 3> weighted{};  ///< weights of the block that is being gridded; reused, too
   Ranks ranks{};                ///< that share the gridding
   /// For clean: the models of all fields are subtracted from the same visibilities, so that every process
   /// must have the same visibilities in every field.
   bool cleans = false;
-  std::uint64_t beside_on_device = 0;  ///< what minor cycles take of a GPU
+  std::uint64_t beside_on_device = 0;  ///< GPU memory that minor cycles take
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }
@@ -70,10 +70,11 @@ struct Field {
 /// The fields of --shift, the source's own centre first.
 std::vector<Field> fields_of(const Options& options, const ImagingInfo& info);
 
-/// Warns when fields of the set that are selected lie farther apart than the image is wide.
+/// Warns when the selected fields of the set lie farther apart than the image is wide.
 void warn_of_far_fields(const Options& options, const ImagingInfo& info);
 
-/// A block as the gridder takes it; the arrays keep their memory from block to block.
+/// Converts a block into what the gridder takes, moved to a field's centre; its arrays are reused from block
+/// to block.
 class BlockMover {
  public:
   GridBlock operator()(const ImagingBlock& block, View<const float, 3> weight, const Field& field);

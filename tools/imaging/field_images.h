@@ -31,8 +31,8 @@ struct FieldImages {
   std::size_t n_y() const { return psf.extent(2); }
   std::size_t n_x() const { return psf.extent(3); }
 
-  /// The response of a group's beam above which components are allowed: a share of its peak, wherever that
-  /// lies.
+  /// Components are allowed where a group's beam is above this response, a fraction of its peak, wherever the
+  /// peak lies.
   double min_beam(std::size_t group) const { return kMinBeam * beam_peak(beam.view()[group]); }
 };
 
@@ -47,7 +47,7 @@ void for_pixels(unsigned n_threads, std::size_t n, Use&& use) {
 /// Takes the residual planes of a group and, where `sums` has them, its PSF and average beam.
 void take_sums(const GroupImages& sums, const Imager& imager, std::size_t group, FieldImages& field);
 
-/// The model of a group as a degridder takes it: of the true sky.
+/// The model of a group for a degridder: that of the true sky.
 Buffer<double, 3> true_model(const FieldImages& field, std::size_t group, unsigned n_threads);
 
 /// The inverse of true_model(), once the beam is known.

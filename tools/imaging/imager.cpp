@@ -24,24 +24,26 @@
 namespace apsyn::imaging {
 namespace {
 
-/// Of memory, beside the gridders: the visibilities that are kept or being worked on, and all that is there
-/// anyway.
+/// Bytes needed besides the gridders: visibilities that are kept or being worked on, weights, and the program
+/// itself.
 std::uint64_t bytes_beside_gridders(const Imager& imager, const PreparedGroup& own) {
   const BlockSizes& blocks = own.found.blocks;
-  // Read ahead, and lent, when they are not kept; what comes out of a file is a copy, and so are residuals.
+  // Copies of a block: two when visibilities are not kept (one read ahead, one in use), one when they come
+  // from a file, and one for residuals.
   std::uint64_t n_copies = imager.cleans ? 1 : 0;
   if (imager.source.bytes() == 0)
     n_copies += 2;
   else if (imager.filed_bytes > 0)
     n_copies += 1;
-  // What malloc() loses between the arrays of blocks out of a file: 4 to 12 MB of 27 MB were measured.
+  // Fragmentation: malloc() loses memory between the arrays of blocks from a file. 4 to 12 MB of 27 MB were
+  // measured.
   const std::uint64_t lost = std::min<std::uint64_t>(10'000'000, imager.filed_bytes / 2);
   return program_bytes(imager.options.inputs.size()) + own.weights->bytes() + lost +
          n_copies * blocks.block_bytes() + blocks.work_bytes() + imager.source.bytes() +
          imager.whole_band_bytes;
 }
 
-/// What gridding residuals takes beside other_bytes when they are predicted at the same time.
+/// Memory that gridding residuals takes in addition to other_bytes when they are predicted at the same time.
 std::uint64_t predicting_bytes(const Imager& imager, const PreparedGroup& own) {
   IdgSetup gridding = imager.setup();
   gridding.psf = PsfPlane::none;
@@ -53,7 +55,7 @@ std::uint64_t predicting_bytes(const Imager& imager, const PreparedGroup& own) {
   return bytes;
 }
 
-/// What a run takes. `unused`: of its gridders, which they never touch.
+/// Memory of a run. `unused`: memory of its gridders that they never touch.
 std::uint64_t run_bytes(const Imager& imager, const PreparedGroup& own, std::uint64_t unused) {
   std::uint64_t bytes =
       std::max(own.passes.host.bytes(std::min(own.passes.layers, own.n_layers)) - unused, own.between_bytes);
@@ -67,7 +69,7 @@ void make_gridders(const Imager& imager, PreparedGroup& own) {
     field.gridder = make_gridder(imager.device, field.plan, imager.setup(own.passes.where()));
 }
 
-/// Returns what a run never touches of its gridder.
+/// Returns the memory of the field's gridder that a run never touches.
 std::uint64_t print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field) {
   FieldGridder& own = prepared.fields[f];
   const Survey& found = prepared.found;
@@ -92,9 +94,8 @@ std::uint64_t print_field(Imager& imager, PreparedGroup& prepared, std::size_t f
   return imager.device.kind == Device::Kind::cpu ? unused_bytes(own.plan, imager.setup(), max_subgrids) : 0;
 }
 
-/// Says when an image's centre, or that of what one of several inputs sees of it, lies where the primary beam
-/// lets next to nothing through: what is divided by the beam there is noise, and it may be the wrong
-/// pointing.
+/// Warns when the centre of the image (or of the part that one of several inputs sees) lies where the primary
+/// beam lets almost nothing through: dividing by the beam gives noise there, and the pointing may be wrong.
 void warn_of_null(const Imager& imager, const ChannelGroup& group, const Field& field,
                   const AverageBeam& beam) {
   constexpr double kNull = 0.05;
@@ -235,7 +236,7 @@ void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fi
 }
 
 void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums) {
-  // With A-terms all planes are made of all correlations, whose weights are the same.
+  // With A-terms all planes are computed from all correlations, whose weights are the same.
   std::vector<std::size_t> plane(sums.size(), 0);
   for (std::size_t p = 0; p < imager.n_data_planes() && !imager.aterms(); ++p) plane[p] = p;
   const std::size_t step = weight.extent(2), n = weight.size() / step;
@@ -245,7 +246,7 @@ void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<
         to[p] += static_cast<double>(weight.data()[i * step + plane[p]]);
   };
   if (imager.device.kind == Device::Kind::cpu) return add(0, n, sums.data());
-  // A GPU is done before one thread is.
+  // A GPU finishes gridding before a single thread could add the weights, so all threads add them.
   constexpr std::size_t kPart = 1 << 16;
   Buffer<double, 2> parts({(n + kPart - 1) / kPart, sums.size()});
   parallel_for(imager.threads(), parts.extent(0), [&](std::size_t part, unsigned) {
@@ -279,7 +280,7 @@ std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const s
     while (const ImagingBlock* block = source.next(imager.block_bytes)) {
       imager.tool.stage("grid");
       own.weights->apply(*block, imager.threads(), weighted);
-      // One thread adds them up in their order, while others grid.
+      // One thread adds the weights in order while others grid.
       std::future<void> summed;
       if (first == 0)
         summed = std::async(std::launch::async, [&] {

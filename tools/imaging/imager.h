@@ -21,17 +21,17 @@
 
 namespace apsyn::imaging {
 
-/// One channel group, planned: what stays the same however often it is gridded.
+/// One channel group, planned: everything that stays the same each time it is gridded.
 struct PreparedGroup {
   ChannelGroup group;
   Survey found{0};
   std::unique_ptr<ImageWeights> own_weights;
   const ImageWeights* weights = nullptr;  ///< own_weights, or those of the whole band
   std::vector<FieldGridder> fields;       ///< empty: no usable data
-  std::vector<RankShare> shares;          ///< of each field, what this process does
+  std::vector<RankShare> shares;          ///< [field] the part that this process does
   std::size_t n_layers = 0;               ///< the largest number in any field's share
   std::uint64_t other_bytes = 0;          ///< bytes beside the gridders
-  std::uint64_t between_bytes = 0;        ///< further bytes while nothing is gridded, or to predict one layer
+  std::uint64_t between_bytes = 0;        ///< further bytes between griddings, or for predicting one layer
   Passes passes;
   std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
   std::vector<double> weight_sum;             ///< [plane] of those
@@ -39,24 +39,24 @@ struct PreparedGroup {
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
 };
 
-/// How residuals of an imager's visibilities are predicted.
+/// Settings for predicting the model that is subtracted to make residuals.
 IdgSetup prediction_setup(const Imager& imager);
 
-/// What predicting one field for residuals may take; fields are predicted one after another.
+/// Memory that predicting one field for residuals may use; fields are predicted one after another.
 DegridDemand prediction_demand(const Imager& imager, const PreparedGroup& own);
 
-/// Chooses how many layers a pass has. When there is not even room for one, no visibilities are kept and
-/// blocks are made small.
+/// Chooses how many layers a pass has. If there is not enough memory for even one, no visibilities are kept
+/// and blocks are made small.
 void plan_passes(Imager& imager, PreparedGroup& own);
 
-/// Reads the group once. `whole_band`: weights that are made already, or null: the group then has weights of
-/// its own, and visibilities beyond their grid are counted in imager.beyond.
+/// Reads the group once. `whole_band`: existing weights for the whole band. If null, the group gets its own
+/// weights, and visibilities beyond their grid are counted in imager.beyond.
 PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
                             const ImageWeights* whole_band);
 
-/// The layers that are needed to predict every visibility that this process grids. A GPU may divide blocks at
-/// other rows than when it grids, so that a subgrid at a layer's edge can fall into the next layer: one layer
-/// more on either side allows for that.
+/// The layers that are needed to predict every visibility that this process grids. For predicting, a GPU may
+/// divide blocks at other rows than for gridding, so that a subgrid at a layer's edge can fall into the next
+/// layer: one more layer on either side allows for that.
 LayerRange predicted_layers(const Imager& imager, const PreparedGroup& prepared, std::size_t f);
 
 /// Whether predicting can run while gridding does: on a CPU, in a single pass, with memory for both.
@@ -64,7 +64,7 @@ bool predicts_while_gridding(const Imager& imager, const PreparedGroup& own);
 
 void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields);
 
-/// Adds weights [row][chan][plane] to those of the images.
+/// Adds weights [row][chan][plane] to the weight sums of the images.
 void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums);
 
 /// Images of one group, one set for each field, from the visibilities of `source`, to which the group's

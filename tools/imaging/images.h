@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From what a gridder leaves to images of the sky.
+// From the sums of a gridder to images of the sky.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,7 @@ struct Extent {
 ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
                   const std::vector<std::string>& stokes);
 
-/// Planes from `first` on of a gridder's sums, divided by their weights and cut to `extent` around the centre
-/// pixel.
+/// A gridder's planes from `first` on, divided by their weights and cut to `extent` around the centre pixel.
 struct ImageCut {
   ImageInfo info;
   const GroupImages& images;
@@ -34,7 +33,7 @@ struct ImageCut {
   Extent extent;
 
   Buffer<double, 4>::Shape shape() const { return {info.stokes.size(), 1, extent.n_y, extent.n_x}; }
-  /// The pixels, as long as this lives.
+  /// The pixels; valid as long as this object exists.
   FitsPixelSource source() const;
 };
 
@@ -43,7 +42,8 @@ ImageCut cut_image(const Imager& imager, const Field& field, const GroupImages& 
                    const std::vector<std::string>& stokes, const ChannelGroup& group, const Extent& extent);
 Image whole_image(const ImageCut& cut, unsigned n_threads);
 
-/// Where the average beam is below this part of its peak, the image is NaN: what is left there is noise.
+/// Where the average beam is below this fraction of its peak, the image is NaN, because only noise remains
+/// there.
 constexpr double kMinBeam = 1e-3;
 
 /// Divides the dirty image by the average beam, and returns the beam.
@@ -57,7 +57,7 @@ std::string interval_name(std::size_t interval, std::size_t n_intervals);
 /// The highest pixel of a beam; 0 when none is a number.
 double beam_peak(View<const double, 2> beam);
 
-/// An image [plane][y][x] divided by the beam [y][x]; NaN where that is too weak.
+/// An image [plane][y][x] divided by the beam [y][x]; NaN where the beam is too weak.
 Buffer<double, 3> over_beam(View<const double, 3> image, View<const double, 2> beam);
 
 /// The same for a model: 0 where the beam is too weak, because no components lie there.

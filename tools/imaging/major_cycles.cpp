@@ -15,7 +15,7 @@
 namespace apsyn::imaging {
 namespace {
 
-/// Where the beam is too weak in any group there are no components.
+/// Components are not allowed where the beam is too weak in any group.
 Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<std::uint8_t, 2>& mask) {
   Buffer<std::uint8_t, 2> allowed({field.n_y(), field.n_x()});
   for (std::size_t i = 0; i < allowed.size(); ++i)
@@ -29,7 +29,8 @@ Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<st
   return allowed;
 }
 
-/// Residual images of one group: data less the model that the first process has, and where it has them.
+/// Makes the residual images of one group: data minus model. The first process has the model and gets the
+/// images.
 void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const std::string& folder) {
   if (sky.groups[g].residuals) return make_residuals_on_device(imager, sky.groups[g], g, sky.images[0]);
   std::vector<Buffer<double, 3>> models;
@@ -112,7 +113,8 @@ bool MajorCycles::minor_cycles(LoopReport& loop) {
   progress_.emplace(imager_.tool, fmt::format("cycle {}", loop.n_cycles), 0, "components");
   std::fill(order_.changed.begin(), order_.changed.end(), std::uint8_t{0});
   bool unfinished = false;
-  // A field whose peak others' sidelobes may reach waits until those are cleaned as deep.
+  // A field with a low peak, which may be a sidelobe of other fields, waits until those have been cleaned as
+  // deeply.
   double peak = 0;
   for (std::size_t f = 0; f < sky_.fields.size(); ++f)
     if (unfinished_[f]) peak = std::max(peak, highest(sky_.images[f].residual, imager_.threads()));

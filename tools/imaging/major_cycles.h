@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Cotton-Schwab CLEAN (Schwab 1984, AJ 89, 1076): components are found in the residual images with the PSF
-// alone until the peak has fallen by --mgain; then the whole model is predicted, subtracted from the
-// visibilities, and what is left becomes the next residual images. Where processes share the work, the first
-// one finds the components, and all predict and grid.
+// alone until the peak has fallen by --mgain; then the whole model is predicted and subtracted from the
+// visibilities, and the difference is gridded into the next residual images. If processes share the work, the
+// first one finds the components, and all of them predict and grid.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@
 
 namespace apsyn::imaging {
 
-/// Everything of one run: groups that have data, and each field's images of them.
+/// The state of one run: groups that have data, and each field's images of them.
 struct Sky {
   std::vector<PreparedGroup> groups;
-  std::vector<std::size_t> group_numbers;  ///< of those, among all of --channels-out
+  std::vector<std::size_t> group_numbers;  ///< their numbers among all of --channels-out
   std::vector<Field> fields;
   std::vector<FieldImages> images;  ///< [field]
 };
@@ -38,7 +38,7 @@ struct CycleOrder {
   void share();
 };
 
-/// The largest absolute pixel value; NaN is passed over.
+/// The largest absolute pixel value; NaN is ignored.
 double highest(View<const float, 4> image, unsigned n_threads);
 
 /// How the loop ended.
@@ -55,17 +55,18 @@ class MajorCycles {
 
   LoopReport run(std::size_t max_cycles);
 
-  /// What was found in a field.
+  /// The components found in a field.
   std::vector<ModelComponent> components(std::size_t f) const { return deconvolvers_[f].components(); }
   const std::vector<DeconvolutionGroup>& groups(std::size_t f) const { return groups_[f]; }
 
  private:
-  /// Whether there is more to do.
+  /// Runs a minor cycle of each field. Returns whether another major cycle is needed.
   bool minor_cycles(LoopReport& loop);
 
   FluxUnit unit() const { return imager_.source.info().flux_unit; }
 
-  /// For messages, such as " field 1 group 0 Q"; a part of which there is only one is left out.
+  /// For messages, such as " field 1 group 0 Q"; fields, groups or polarisations are left out if there is
+  /// only one.
   std::string name_of(std::size_t f, const SetReport& set) const;
 
   /// Says how far above its threshold each set has ended.
@@ -89,7 +90,7 @@ class MajorCycles {
   CycleOrder order_;  ///< what the other processes do in this cycle
 };
 
-/// The other processes' part of the loop: they predict and grid their shares as the first one asks for them.
+/// The loop of the other processes: they predict and grid their shares whenever the first one asks.
 void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const std::string& folder);
 
 }  // namespace apsyn::imaging

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an imager is told, and what follows from it.
+// Options of an imager, and the settings that follow from them.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 namespace apsyn::imaging {
 namespace {
 
-/// Memory of the host for all fields together, beside what the fields share.
+/// Host memory of all fields together, without what the fields share.
 IdgMemory memory_of(const Imager& imager, const ChannelGroup& group, const std::vector<FieldGridder>& fields,
                     const GridPlace* on_gpu) {
   std::vector<double> channel_hz;
@@ -53,7 +53,7 @@ Passes place_passes(const Imager& imager, const ChannelGroup& group,
     for (const FieldGridder& own : fields) {
       const GridPlace place = place_grids(device_room(imager.device), own.plan, demand);
       demand.wanted = place.where;
-      // A field whose layers all fit says nothing of how many fields with more of them may make at once.
+      // A field whose layers all fit in does not limit the layers that larger fields may have in a pass.
       if (place.max_layers < own.plan.n_layers) passes.layers = std::min(passes.layers, place.max_layers);
       if (!passes.on_gpu) passes.on_gpu = place;
     }

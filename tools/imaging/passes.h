@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What grids each field, and in how many passes over the data the memory allows.
+// The gridder of each field, and the number of passes over the data that the memory allows.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace apsyn::imaging {
 
-/// What grids one field; the gridder itself is created after all fields are planned.
+/// Everything needed to grid one field; the gridder itself is created after all fields are planned.
 struct FieldGridder {
   IdgPlan plan;
   std::unique_ptr<Gridder> gridder;
@@ -49,7 +49,7 @@ struct Passes {
   std::size_t layers = 0;
   GridMemory where() const { return on_gpu ? on_gpu->where : GridMemory::gpu; }
 };
-/// Passes of as many layers as the device has room for.
+/// Plans passes with as many layers as fit on the device.
 Passes place_passes(const Imager& imager, const ChannelGroup& group, const std::vector<FieldGridder>& fields);
 
 }  // namespace apsyn::imaging

@@ -29,7 +29,7 @@ struct Job {
   std::unique_ptr<Predictor> predictor;
 };
 
-/// Reports which part of the model each channel takes, and warns of channels that no part is made for.
+/// Reports which part of the model serves each channel, and warns of channels that no part covers.
 void report_choices(const Model& model, const PredictionTarget& target) {
   if (model.groups.size() < 2) return;
   std::vector<std::size_t> n_channels(model.groups.size(), 0);
@@ -47,7 +47,7 @@ void report_choices(const Model& model, const PredictionTarget& target) {
                 n_outside);
 }
 
-/// Says when a model image is predicted into fields that it does not show, beside one that it does.
+/// Warns when a model image is predicted into fields that it does not show, in addition to one that it does.
 void report_fields(const Model& model, const PredictionTarget& target) {
   const std::vector<MsField> fields = target.fields();
   if (model.groups.empty() || fields.size() < 2) return;
@@ -74,21 +74,21 @@ Task make_task(const Tool& tool, const PredictionOptions& options, const Model& 
   const std::size_t n_planes = !options.imaging.aterms.empty() ? 4
                                : model.groups.empty()          ? simulate::stokes_of(model.sky).size()
                                                       : predicted_planes(options, model.groups[part]);
-  // What is predicted, what is written and its cells; what it is added to.
+  // Planes that are predicted, values that are written and their cells, and the column they are added to.
   const double n_products =
       static_cast<double>(target.products().size()) * (options.combine() == Combine::replace ? 1.75 : 3);
   task.visibility_bytes =
       static_cast<std::uint64_t>(sizeof(std::complex<float>) * (static_cast<double>(n_planes) + n_products));
   task.max_block = task.block_bytes / task.visibility_bytes;
   survey(target, model.groups.empty() ? target.phase_centre() : model.groups[part].centre, task);
-  // Fewer visibilities than blocks could hold fill them so far.
+  // A set with fewer visibilities than the blocks could hold fills them only in part.
   task.blocks_bytes =
       std::min(2 * task.block_bytes,
                static_cast<std::uint64_t>(task.n_visibilities) * task.visibility_bytes + 1'000'000);
   return task;
 }
 
-/// One job for each part that has channels; whatever is wrong shows here, before anything is written.
+/// One job for each part that has channels. Errors show up here, before anything is written.
 std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& options, const Device& device,
                            const Model& model, PredictionTarget& target) {
   std::vector<Job> jobs;
@@ -131,7 +131,7 @@ void print_plan(Tool& tool, const PredictionOptions& options, const PredictionTa
 double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
                    const std::string& path) {
   tool.stage("open");
-  meet_ranks();  // who opens a set while another changes its tables may find half of it
+  meet_ranks();  // a process that opens a set while another changes its tables may find an incomplete one
   PredictionTarget target(path, selection_of(options, ""));
   const auto column = inspect_visibility_column(path, selection_of(options, options.written_column()));
   if (column.exists && options.combine() != Combine::replace && options.unnamed_output)

@@ -15,7 +15,7 @@
 
 namespace apsyn::imaging {
 
-/// What is predicted: images of parts of the band, or components.
+/// The model to predict: images for parts of the band, or components.
 struct Model {
   std::vector<ModelGroup> groups;
   SkyModel sky;
@@ -23,7 +23,7 @@ struct Model {
   std::size_t n_parts() const { return std::max<std::size_t>(1, groups.size()); }
 };
 
-/// Returns the number of visibilities times planes. All processes come here together.
+/// Returns the number of visibilities times planes. All processes must call this.
 double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
                    const std::string& path);
 

@@ -58,7 +58,8 @@ double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& outp
   PredictionBlock block, next;
   Buffer<std::complex<float>, 3> data;
   double done = 0;
-  // Behind what is being written, while a block is predicted: casacore serves one thread at a time.
+  // Reads the next block after the current write has ended, while a block is predicted: casacore serves one
+  // thread at a time.
   const auto read = [&](PredictionBlock& into) {
     return std::async(std::launch::async, [&] {
       if (output) output->wait();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Predicts one Measurement Set block by block, in as many passes as that needs, and writes it to a column.
-// Processes that share the work each go through all rows; the first adds up what the others predict of a
-// block, and writes.
+// Predicts one Measurement Set block by block, in as many passes as necessary, and writes it to a column.
+// Processes that share the work each go through all rows; the first adds the others' predictions of a block
+// to its own, and writes the sum.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ namespace apsyn::imaging {
 /// First pass: counts the visibilities and finds the largest |u|, |v| and |w| about `centre`.
 void survey(PredictionTarget& target, const SkyDirection& centre, Task& task);
 
-/// Memory for the rows that several passes add up.
+/// Memory for rows that are kept so that several passes can add to them.
 double kept_bytes(const Predictor& predictor, const Task& task);
-/// Whether there is room for that; a single pass keeps nothing.
+/// Whether the memory suffices for that; a single pass keeps nothing.
 bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task);
 
-/// All the task's rows and channels into `output`, which the first process alone has. Returns the number of
-/// visibilities times planes.
+/// Predicts all the task's rows and channels into `output`, which only the first process has. Returns the
+/// number of visibilities times planes.
 double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output, Predictor& predictor,
                const Task& task);
 

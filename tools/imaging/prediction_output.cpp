@@ -68,12 +68,12 @@ void Output::combine() {
           const std::complex<double>* factor = &mix_(product, 0);
           double re = 0, im = 0;
           for (std::size_t p = 0; p < n_plane; ++p) {
-            // By hand: the operator of complex numbers looks for infinities.
+            // Multiplied by hand, because the operator for complex numbers checks for infinities.
             const double x = plane[p].real(), y = plane[p].imag();
             re += factor[p].real() * x - factor[p].imag() * y;
             im += factor[p].real() * y + factor[p].imag() * x;
           }
-          // Rounded as in a column of its own, so that a prediction less itself is 0.
+          // Rounded as if it were written to a separate column, so that a prediction minus itself is 0.
           const std::complex<float> predicted(static_cast<float>(sign * re), static_cast<float>(sign * im));
           if (!std::isfinite(predicted.real()) || !std::isfinite(predicted.imag()))
             throw FailureError(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the predictions of a set go: a column of it, which is opened and written in a thread of its own.
+// The output of a set's predictions: a column of the set, which is opened and written in a separate thread.
 #pragma once
 
 #include <complex>
@@ -15,22 +15,22 @@
 
 namespace apsyn::imaging {
 
-/// The column that predictions go to, and the one that they are combined with. Call wait()
-/// before reading the set or ending, because casacore serves one thread at a time.
+/// The column to which predictions are written, and the one with which they are combined. Call wait() before
+/// reading the set or ending, because casacore serves one thread at a time.
 class Output {
  public:
-  /// Begins to add the column where it is missing. `inspected`: by inspect_visibility_column(). Predictions
-  /// are in the unit of the model, or of the column that they are combined with.
+  /// Starts adding the column if it is missing. `inspected`: by inspect_visibility_column(). Predictions are
+  /// in the unit of the model, or of the column that they are combined with.
   Output(const PredictionOptions& options, const PredictionTarget& target,
          const VisibilityColumnState& inspected, FluxUnit model, unsigned n_threads);
 
-  /// Waits until everything that was begun is done, and throws what it threw.
+  /// Waits until everything that was started has finished, and rethrows its exception.
   void wait() {
     if (pending_.valid()) pending_.get();
   }
 
-  /// Begins to write `planes` of `block`, `mix` as Predictor::mix(). Swaps both
-  /// for buffers that were used before, to allocate none.
+  /// Begins to write `planes` of `block`, `mix` as Predictor::mix(). Swaps both for buffers of earlier calls,
+  /// so that nothing is allocated.
   void write(PredictionBlock& block, const Buffer<std::complex<double>, 2>& mix,
              Buffer<std::complex<float>, 3>& planes);
 
@@ -48,7 +48,8 @@ class Output {
   Buffer<std::complex<float>, 3> planes_;  ///< [row][chan][plane]
   Buffer<std::complex<double>, 2> mix_;    ///< [product][plane]
   Buffer<std::complex<float>, 3> values_;  ///< [row][chan][product]
-  std::future<void> pending_;              ///< the last, so that it ends before what it uses
+  /// Declared last, so that it finishes before the members that it uses are destroyed.
+  std::future<void> pending_;
 };
 
 }  // namespace apsyn::imaging

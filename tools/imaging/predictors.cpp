@@ -85,7 +85,7 @@ void ComponentsPredictor::predict_through(const PredictionBlock& block, std::siz
   for (const SkyComponent& component : sky_.components) directions.push_back(component.direction);
   Buffer<std::complex<double>, 3> sums(data.shape());
   Buffer<std::complex<float>, 4> jones;
-  // Rows of one slot of time stand together.
+  // Rows of one time slot are consecutive.
   for (std::size_t row = first; row < first + n;) {
     const std::int64_t slot = aterms_->slot_of(block.at.time_mjd_s[row]);
     std::size_t end = row + 1;
@@ -119,7 +119,7 @@ ImagePredictor::ImagePredictor(const Tool& tool, const PredictionOptions& option
   set_beam_data_folder(options.imaging.beam_data);
   if (!options.imaging.aterms.empty()) use_aterms(options, target, tool, task);
   PlanCost cost = modelled_cost(plan_, task.workload(predicted_planes(options, group), device));
-  cost.travel_s = 0;  // the other way, and only what is predicted
+  cost.travel_s = 0;  // results are copied from the GPU, and only for visibilities that are predicted
   share_ = share_of(tool.ranks(), plan_, cost, task.by_w);
   plan_passes(tool, options, task);
 }
@@ -186,7 +186,7 @@ void ImagePredictor::use_aterms(const PredictionOptions& options, const Predicti
 
 void ImagePredictor::plan_passes(const Tool& tool, const PredictionOptions& options, Task& task) {
   const std::uint64_t images = sizeof(double) * n_planes() * group_.n_x * group_.n_y;
-  // Beside a block stand the lists of what lies in which subgrid.
+  // In addition to a block there are the lists of the visibilities in each subgrid.
   DegridDemand demand{.grid_memory = wanted_grid_memory(options.imaging, device_),
                       .beside_bytes = aterm_bytes_ + 2 * images,
                       .other_bytes = task.blocks_bytes + program_bytes(options.n_sets),

@@ -37,9 +37,9 @@ struct Task {
   Vec3 max_lambda{};  ///< |u|, |v|, |w|
   WHistogram by_w;
   std::size_t max_block = 0;           ///< visibilities in memory at once
-  std::uint64_t block_bytes = 0;       ///< what these take
-  std::uint64_t blocks_bytes = 0;      ///< one that is worked on, and one that is written or read
-  std::uint64_t visibility_bytes = 0;  ///< what one takes
+  std::uint64_t block_bytes = 0;       ///< memory of a block
+  std::uint64_t blocks_bytes = 0;      ///< memory of two blocks: one in work, one being written or read
+  std::uint64_t visibility_bytes = 0;  ///< memory of one visibility
 
   void make_blocks_small();
 
@@ -61,11 +61,12 @@ class Predictor {
   virtual std::vector<std::string> planes() const = 0;
   virtual SkyDirection centre() const = 0;
   virtual std::vector<std::string> describe() const;
-  /// Passes over the data; each adds what its layers give to the share's rows of `data` [row][chan][plane].
+  /// Passes over the data; each adds the contribution of its layers to the share's rows of `data`
+  /// [row][chan][plane].
   virtual std::size_t n_passes() const { return 1; }
   virtual void begin_pass(std::size_t) {}
   virtual void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) = 0;
-  /// Memory beyond the blocks.
+  /// Memory in addition to the blocks.
   virtual std::uint64_t bytes() const { return 0; }
   /// [product of the target][plane]
   virtual Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const {
@@ -94,7 +95,7 @@ class ComponentsPredictor final : public Predictor {
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
  private:
-  /// Through A-terms, which are those of each channel.
+  /// Predicts through A-terms, evaluated for each channel.
   void predict_through(const PredictionBlock& block, std::size_t first, std::size_t n,
                        View<std::complex<float>, 3> data);
 
@@ -123,7 +124,7 @@ class ImagePredictor final : public Predictor {
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
  private:
-  /// The degridder then takes the Stokes planes and gives all four correlations.
+  /// Makes the degridder take Stokes planes and predict all four correlations.
   void use_aterms(const PredictionOptions& options, const PredictionTarget& target, const Tool& tool,
                   const Task& task);
 

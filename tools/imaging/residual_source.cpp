@@ -40,7 +40,7 @@ void ResidualSource::rewind(const ChannelGroup& group) {
 bool ResidualSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
   imager_.tool.stage("predict");
   if (!data_.read(block, max_bytes)) {
-    degridders_.clear();  // their layers make room for the images
+    degridders_.clear();  // frees their layers, for the memory of the images
     return false;
   }
   if (kept_)

@@ -2,10 +2,10 @@
 // Data less a model, computed block by block while they are gridded. Every cycle subtracts the whole model
 // from the original data, so that rounding errors do not add up.
 //
-// Processes that share the work need no visibilities of each other: whoever grids some w layers of one field
-// predicts the same ones; of several fields, whose layers hold other visibilities each, whoever grids some
-// rows predicts these. A process does not subtract the full model from visibilities that it does not grid;
-// nobody uses those.
+// Processes that share the work need no visibilities of each other: with one field, a process that grids some
+// w layers predicts the same layers; with several fields, whose layers hold different visibilities, a process
+// that grids some rows predicts those rows. Visibilities that a process does not grid do not have the full
+// model subtracted, and are not used.
 #pragma once
 
 #include <complex>
@@ -27,9 +27,10 @@ namespace apsyn::imaging {
 
 class ResidualSource final : public ImagingSource {
  public:
-  /// `models` [field]: [plane][y][x] as the group's images, through the A-terms where there are any. Predicts
-  /// while it is read when `own`'s gridders and the degridders have room for all their layers at once; else
-  /// it keeps the residual visibilities, in a file in `folder` when the memory is short of that too.
+  /// `models` [field]: [plane][y][x] as the group's images, through A-terms if there are any. If `own`'s
+  /// gridders and the degridders fit into memory with all their layers, visibilities are predicted while they
+  /// are read; otherwise the residual visibilities are kept, in a file in `folder` if memory does not suffice
+  /// for that either.
   ResidualSource(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields, ImagingSource& data,
                  const std::vector<Buffer<double, 3>>& models, const std::string& folder);
 
@@ -41,7 +42,8 @@ class ResidualSource final : public ImagingSource {
   }
 
  private:
-  /// Weights that the block will be gridded with, where predicting and gridding have to cut it alike.
+  /// The weights with which the block will be gridded, if predicting and gridding have to cut it in the same
+  /// way.
   View<const float, 3> weights_of(const ImagingBlock& block);
 
   /// The negative model, so that predicting subtracts.
@@ -50,7 +52,7 @@ class ResidualSource final : public ImagingSource {
   void subtract(Degridder& degridder, std::size_t f, const ImagingBlock& from,
                 Buffer<std::complex<float>, 3>& data);
 
-  /// One field after the other, in as many passes as it needs.
+  /// Subtracts the model field by field, each in as many passes as it needs.
   void keep_residuals(const IdgSetup& setup, const std::vector<Buffer<double, 3>>& models,
                       const std::string& folder);
 
@@ -62,7 +64,7 @@ class ResidualSource final : public ImagingSource {
   ImagingSource& data_;
   std::vector<std::unique_ptr<Degridder>> degridders_;  ///< [field]; none when residuals are kept
   std::optional<PredictionStore> kept_;
-  bool read_ = false;  ///< or being read, while they are predicted
+  bool read_ = false;  ///< whether the kept residuals (or the data, while they are predicted) have been read
   BlockMover move_;
 };
 

@@ -46,7 +46,8 @@ std::uint64_t bytes_on_device(const Imager& imager, const PreparedGroup& own) {
 }
 
 bool fit_on_device(const Imager& imager, const std::vector<PreparedGroup>& groups) {
-  // Of those that do not fit together, some would have to travel beside the others: then all do.
+  // If the groups do not all fit, none is kept on the device: otherwise some would have to be copied beside
+  // the others.
   return std::all_of(groups.begin(), groups.end(), [&](const PreparedGroup& own) {
     return bytes_on_device(imager, own) > 0 &&
            bytes_on_device(imager, groups) + imager.beside_on_device <= own.passes.on_gpu->free_bytes;
@@ -71,7 +72,7 @@ void keep_on_device(Imager& imager, std::vector<PreparedGroup>& groups, const st
   try {
     for (PreparedGroup& own : groups) keep_group(imager, own, fields[0], data);
   } catch (const DeviceError& error) {
-    // Another program may have taken what was free.
+    // Another program may have taken the free memory meanwhile.
     log_verbose("{}: visibilities travel to the GPU in every major cycle", error.what());
     for (PreparedGroup& own : groups) own.residuals.reset();
   }

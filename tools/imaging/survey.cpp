@@ -20,17 +20,18 @@
 namespace apsyn::imaging {
 namespace {
 
-/// The largest --scale, to three digits, whose uv grid has a cell for so long a baseline, for the command
-/// line.
+/// The largest --scale, to three digits, whose uv grid still has a cell for a baseline of this length, as
+/// text for the command line.
 std::string scale_for(double max_lambda) {
   const double asec = 0.99 * 0.5 / max_lambda / kRadPerArcsec;  // its own limit has no cell
   const double step = std::pow(10, std::floor(std::log10(asec)) - 2);
   return fmt::format("{:.6g}asec", std::floor(asec / step) * step);
 }
 
-/// The weights' grid comes before the plan that knows all of the memory, and may be far beyond it.
+/// The grid of the weights is allocated before the plan that counts all memory, and may exceed the limit by
+/// far.
 void check_memory_for_weights(const Imager& imager) {
-  // The plan knows how much is enough: little that is taken before it says so does no harm.
+  // A small grid does no harm: the plan will report if the memory does not suffice.
   constexpr double kLittle = 256e6;
   const ImagingOptions& wanted = imager.options.imaging;
   const double pixels = static_cast<double>(wanted.n_x) * static_cast<double>(wanted.n_y);
@@ -151,7 +152,7 @@ std::unique_ptr<ImageWeights> make_weights(const Imager& imager) {
   check_memory_for_weights(imager);
   const ImagingOptions& wanted = imager.options.imaging;
   WeightSettings settings = weight_settings(wanted);
-  // It makes no weight 0 and none of 0 another: a plan is the same without.
+  // The filter changes no weight to or from 0, so the plan is the same without it.
   if (imager.tool.common().dry_run) settings.rank_filter_level = 0;
   return std::make_unique<ImageWeights>(settings, wanted.n_x, wanted.n_y, wanted.cell_rad);
 }

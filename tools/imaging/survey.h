@@ -24,15 +24,15 @@
 
 namespace apsyn::imaging {
 
-/// How large blocks of visibilities become.
+/// Sizes of the largest blocks of visibilities.
 struct BlockSizes {
   std::uint64_t n_rows = 0, n_visibilities = 0, n_values = 0;  ///< maxima over all blocks
 
   void add(const ImagingBlock& block);
-  /// One block as it is read.
+  /// Memory of one block as it is read.
   std::uint64_t block_bytes() const;
-  /// What gridding or predicting one takes beside it: its weights in the image, coordinates about another
-  /// centre, and the lists of what lies in which subgrid.
+  /// Further memory for gridding or predicting a block: its imaging weights, coordinates about another
+  /// centre, and the lists of the visibilities in each subgrid.
   std::uint64_t work_bytes() const { return n_values * sizeof(float) + n_rows * 200 + n_visibilities * 2; }
 };
 
@@ -49,7 +49,7 @@ class Survey {
     return share_of(ranks, plan, modelled_cost(plan, work), by_w_[field]);
   }
 
-  /// What a GPU would keep.
+  /// The data that a GPU would keep.
   ResidualLoad load() const {
     return {n_rows_read_, n_cells_, static_cast<double>(blocks.n_rows),
             static_cast<double>(blocks.n_visibilities)};
@@ -59,7 +59,7 @@ class Survey {
   BlockSizes blocks;
 
  private:
-  /// What a row with data adds, but for the sums.
+  /// The contribution of a row with data, before it is summed.
   struct Row {
     double n = 0;         ///< visibilities with data
     double length_m = 0;  ///< of (u, v)
@@ -74,7 +74,7 @@ class Survey {
   std::vector<WHistogram> by_w_;                                   ///< of each field, at the middle frequency
   std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
-  double n_rows_read_ = 0, n_cells_ = 0;  ///< rows, and their channels, with data or without
+  double n_rows_read_ = 0, n_cells_ = 0;  ///< numbers of rows and of cells, with or without data
   std::vector<Row> rows_;                 ///< of a block
   std::vector<Moved> moved_;              ///< [row][field]
 };
@@ -85,11 +85,11 @@ void for_each_block(Imager& imager, const ChannelGroup& group, Use use) {
   while (const ImagingBlock* block = imager.source.next(imager.block_bytes)) use(*block);
 }
 
-/// Surveys a group's visibilities and, where `weights` are given, adds them to these.
+/// Surveys a group's visibilities and adds them to `weights` if these are given.
 Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
               ImageWeights* weights);
 
-/// Says how many of the visibilities that were added to weights will not be in the image.
+/// Warns how many of the visibilities added to the weights will not be in the image.
 void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond);
 
 std::unique_ptr<ImageWeights> make_weights(const Imager& imager);

@@ -83,7 +83,8 @@ std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost, const W
                               std::size_t n) {
   const std::vector<WPiece> pieces = w_pieces(plan, cost, visibilities);
   const std::vector<double> travel = travel_seconds(plan, cost, visibilities);
-  /// The ranges' last pieces when none takes longer, if that can be; the last range takes what is left.
+  /// Finds the last piece of each range such that no range takes longer than max_s, if that is possible; the
+  /// last range takes the remaining pieces.
   auto ends_within = [&](double max_s, std::vector<std::size_t>& ends) {
     ends.clear();
     double seconds = 0, travelled = 0, longest = 0;
@@ -118,7 +119,7 @@ std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost, const W
   for (std::size_t g = 0, first = 0; g < n; first = ends[g++] + 1) {
     const std::size_t layer = pieces[first].layer;
     LayerRange& range = ranges.emplace_back(LayerRange{layer, pieces[ends[g]].layer - layer + 1});
-    // Where a range begins or ends with a layer, that says it all.
+    // A range that begins or ends at a layer's border needs no limit in w.
     if (first > 0 && pieces[first - 1].layer == layer) range.min_w_lambda = pieces[first - 1].end_lambda;
     if (g + 1 < n && pieces[ends[g] + 1].layer == pieces[ends[g]].layer)
       range.max_w_lambda = pieces[ends[g]].end_lambda;

@@ -12,13 +12,13 @@
 
 namespace apsyn::imaging {
 
-/// Visibilities by |w|, in 4096 bins, which double their width when a larger |w| comes.
+/// Numbers of visibilities by |w|, in 4096 bins whose width doubles when a |w| exceeds the last bin.
 class WHistogram {
  public:
   struct Bin {
     double n = 0;
-    /// The sum of sqrt(u^2 + v^2): how fast visibilities move through the uv plane, so how many subgrids they
-    /// take.
+    /// The sum of sqrt(u^2 + v^2): a measure of how fast visibilities move through the uv plane, and so of
+    /// how many subgrids they need.
     double length_lambda = 0;
     Bin operator+(const Bin& other) const { return {n + other.n, length_lambda + other.length_lambda}; }
   };

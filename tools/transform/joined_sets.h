@@ -21,7 +21,7 @@ struct JoinedSet {
   std::vector<int> window_of, field_of, antenna_of;  ///< [its own number]
 };
 
-/// What stands in the way of UVW as the antennas have them.
+/// How the stored UVW differ from those computed from the antenna positions.
 struct UvwCheck {
   bool conjugated = false;  ///< stored are r_2 - r_1
   double misfit = 0;        ///< RMS of what is left over RMS of UVW, with the better sign
@@ -54,7 +54,8 @@ class JoinedSets {
   UvwCheck check_uvw() const;
   /// The set that comes out: windows averaged, fields at the centre that is asked for.
   MsDescription describe(const Options& options) const;
-  /// UVW of a row as the selection and intervals see it, and what decides of them.
+  /// Length of a row's UVW, as used by the selection and for intervals; and what RowBins needs to know of a
+  /// row.
   static double length_m(const MsRows& rows, std::size_t row);
   BinRow bin_row(const JoinedSet& set, const MsRows& rows, std::size_t row, const Options& options) const;
 

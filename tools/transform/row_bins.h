@@ -11,8 +11,9 @@ namespace apsyn::transform {
 
 struct BinSettings {
   double begin_mjd_s = 0;  ///< where the first interval begins
-  double length_s = 0;     ///< of the intervals, or the longest of a baseline's own
-  double turns = 0;        ///< above 0: baselines have their own intervals, of this many turns of phase
+  /// Length of every interval; with `turns`, the longest that a baseline's own interval may be.
+  double length_s = 0;
+  double turns = 0;  ///< above 0: baselines have their own intervals, of this many turns of phase
 };
 
 /// What decides, of a row.
@@ -28,7 +29,7 @@ struct RowBin {
   double begin_s = 0, end_s = 0;
   double fringe_rate_hz = 0;        ///< the greatest of the rows
   std::vector<std::uint32_t> rows;  ///< of the block at hand, by the numbers that add() was given
-  std::int64_t sums = -1;           ///< the caller's: where it keeps what former blocks had
+  std::int64_t sums = -1;           ///< for the caller: where it keeps the sums of earlier blocks; -1 = none
   bool open = false;
   std::uint64_t number = 0;  ///< of all bins, as they were opened
 };

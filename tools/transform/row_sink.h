@@ -25,7 +25,7 @@ class RowSink {
   virtual void commit() = 0;
 };
 
-/// A set; `from` are the sets whose other subtables it gets, of the first one that has each.
+/// A Measurement Set. Each of its further subtables is copied from the first set in `from` that has it.
 std::unique_ptr<RowSink> make_set_sink(const std::string& path, const MsDescription& description,
                                        bool overwrite, std::int64_t n_rows,
                                        const std::vector<std::string>& from);

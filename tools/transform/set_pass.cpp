@@ -34,7 +34,7 @@ BinSettings bin_settings(const Options& options, const JoinedSets& sets) {
   settings.begin_mjd_s = sets.begin_mjd_s();
   settings.length_s = options.average_time_s;
   if (options.bda_loss > 0) settings.turns = average::turns_of_loss(options.bda_loss);
-  // No row fits to another: each is a bin of its own.
+  // Without averaging no two rows may share a bin.
   if (options.average_time_s == 0) settings.turns = 1;
   return settings;
 }

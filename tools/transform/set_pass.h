@@ -24,7 +24,8 @@ struct SetPlan {
   std::uint64_t memory_bytes = 0;
 };
 
-/// Counts the rows of the output: reads what is not in cells. UsageError where --max-memory does not suffice.
+/// Counts the rows of the output; for that it reads only the scalar columns (and UVW where these decide), not
+/// the data. UsageError where --max-memory does not suffice.
 SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, const UvwCheck& uvw);
 
 /// Returns the number of visibilities that were read.

@@ -50,7 +50,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     if (plan_.requantisation.n_bit == 8)
       path_ = f_stage::integer_path(f_.real_input, length, n_taps(), format());
     if (path_ == IntegerPath::fused) factors_ = uploaded(f_stage::fused_factors(f_.real_input, length, h));
-    if (path_ == IntegerPath::longer) factors_ = uploaded(f_stage::long_factors(length, h));
+    if (path_ == IntegerPath::long_spectra) factors_ = uploaded(f_stage::long_factors(length, h));
     for (Slot& slot : slots_) {
       slot.host = pinned<std::uint8_t>(slot_bytes());
       slot.device = DeviceArray<std::uint8_t>(slot_bytes());
@@ -115,7 +115,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
       case IntegerPath::fused:
         f_stage::launch_fused(task, output, factors_.data(), stream);
         break;
-      case IntegerPath::longer:
+      case IntegerPath::long_spectra:
         long_.run(task, placements, output, factors_.data(), stream);
         break;
       case IntegerPath::steps:

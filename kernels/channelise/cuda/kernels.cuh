@@ -89,8 +89,9 @@ std::vector<std::uint8_t> fused_factors(bool real, int length, std::span<const f
 /// device.
 bool has_long(int length, int n_taps, SampleFormat format);
 
-/// How spectra become integers on the current device.
-enum class IntegerPath { fused, longer, steps };
+/// How spectra become integers on the current device. `fused` is on tensor cores for the lengths that
+/// has_mma() (cuda/fused/launch.cuh) names.
+enum class IntegerPath { fused, long_spectra, steps };
 IntegerPath integer_path(bool real, int length, int n_taps, SampleFormat format);
 
 /// Sums over the taps: folded[chan of the batch][spectrum][stream][sample] of first_chan ..+ n_chan and of

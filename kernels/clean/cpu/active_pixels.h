@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Clark's sub-minor loop (Clark 1980, A&A 89, 377): only pixels that are high take part, until the highest of
-// them is no more. They are updated with the PSF as it is, not with its core alone, so their values stay
+// Clark's sub-minor loop (Clark 1980, A&A 89, 377): only pixels above a cutoff take part, until none of them
+// is above it any more. They are updated with the PSF as it is, not with its core alone, so their values stay
 // exact; what differs from Hogbom's order of components is that pixels left out cannot be picked before the
 // next selection.
 #pragma once
@@ -42,7 +42,7 @@ class ActivePixels final : public PeakSource {
     const std::size_t first = chunk * kChunk;
     return {&values_[plane][first], std::min(kChunk, size() - first)};
   }
-  /// What is searched of the chunk: the values themselves, of a single plane.
+  /// The search values of the chunk; with a single plane, its values themselves.
   std::span<float> search_of(std::size_t chunk) {
     return single_ ? values_of(0, chunk)
                    : std::span<float>(search_).subspan(chunk * kChunk, values_of(0, chunk).size());

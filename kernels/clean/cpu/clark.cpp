@@ -9,9 +9,9 @@
 namespace apsyn {
 namespace {
 
-// Down to this share of the peak pixels are selected, and not more than so many. Processor time for 40,000
-// components on an image of 2048 pixels: 8.6 s with 1,000 pixels, 4.2 s with 3,000, 3.2 s with 10,000, 6.9 s
-// with 40,000; bringing tiles of pixels up to date only when they can hold the peak: 5.7 s with 10,000.
+// Pixels are selected down to this share of the peak, and no more than the number below. Processor time for
+// 40,000 components on an image of 2048 pixels: 8.6 s with 1,000 pixels, 4.2 s with 3,000, 3.2 s with 10,000,
+// 6.9 s with 40,000; bringing tiles of pixels up to date only when they can hold the peak: 5.7 s with 10,000.
 constexpr float kMinShare = 0.05f;
 constexpr std::size_t kMaxPixels = 10000;
 

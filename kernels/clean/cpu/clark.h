@@ -9,12 +9,12 @@
 
 namespace apsyn {
 
-/// What an algorithm is given beside the planes.
+/// What an algorithm needs besides the planes.
 struct CleanTask {
   LoopLimits limits;
   /// The component for a peak; its fluxes are to be multiplied by `gain`.
   std::function<SetComponent(const SetPeak&, double gain)> component_of;
-  /// Told of each: the index of its scale and the peak's height before it.
+  /// Called for each component, with the index of its scale and the peak's height before it.
   std::function<void(std::size_t scale, const SetComponent&, double height_jy)> found;
   double gain = 0.1;
   unsigned n_threads = 1;

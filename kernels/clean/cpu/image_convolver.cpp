@@ -17,8 +17,8 @@ std::size_t aligned(std::size_t n) {
   return (n + 1) / 2 * 2;
 }
 
-/// The length of at least n, and little more, that FFTW takes least time for together with what goes through
-/// memory beside it: pieces of large powers of two go about twice as fast as others.
+/// The length, not much above n, with the smallest total time of FFTW and of memory traffic: lengths with
+/// large powers of two as factors are about twice as fast as others.
 std::size_t quick_length(std::size_t n) {
   constexpr double kMemory = 2.5, kQuick = 1.4, kOther = 2.4;  // ns for each point of a plane on a Xeon
   constexpr double kMore = 1.08;
@@ -89,7 +89,7 @@ void ImageConvolver::forward(View<const float, 2> image, const Placement& place,
   scratch.values.resize(std::max(1u, n_threads_));
   parallel_for(n_threads_, n_row, [&](std::size_t i, unsigned thread) {
     const float* from = &image(place.first_y + i, 0);
-    // Few rows of a model have components.
+    // Skip empty rows: few rows of a model have components.
     if (std::all_of(from + place.first_x, from + place.last_x, [](float value) { return value == 0; })) {
       std::fill_n(&rows(i, 0), n_kx, Complex{});
       return;

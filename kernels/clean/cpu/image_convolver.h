@@ -17,10 +17,10 @@ class ImageConvolver {
  public:
   /// [kx = 0 .. width / 2][ky = 0 .. height - 1] of the padded image; rows are padded to an even number.
   using Spectrum = Buffer<std::complex<float>, 2>;
-  /// Of a kernel that is its own mirror image along x and along y, so real and even: [kx = 0 .. width / 2][ky
-  /// = 0 .. height / 2].
+  /// Spectrum of a kernel that is its own mirror image along x and along y, which is therefore real and even:
+  /// [kx = 0 .. width / 2][ky = 0 .. height / 2].
   using EvenSpectrum = Buffer<float, 2>;
-  /// Memory for one caller at a time, worth keeping from one to the next.
+  /// Working memory for one caller at a time; keep it from call to call.
   struct Scratch {
     Spectrum rows;
     std::vector<Spectrum> columns;         ///< [thread]
@@ -32,9 +32,9 @@ class ImageConvolver {
   ImageConvolver(std::size_t ny, std::size_t nx, std::size_t reach_y, std::size_t reach_x,
                  unsigned n_threads);
 
-  /// Of an image [y][x] of at most ny by nx pixels.
+  /// Transforms an image [y][x] of at most ny by nx pixels.
   void transform(View<const float, 2> image, Spectrum& to, Scratch& scratch) const;
-  /// Of a kernel [y][x] with its centre at (extent / 2); what reaches further than allowed is left out.
+  /// Transforms a kernel [y][x] with its centre at (extent / 2); parts beyond the allowed reach are left out.
   Spectrum transform_kernel(View<const float, 2> kernel) const;
   EvenSpectrum transform_even_kernel(View<const float, 2> kernel) const;
 
@@ -52,7 +52,7 @@ class ImageConvolver {
   /// The value at offset (0, 0) of a kernel that is smoothed twice.
   double peak_smoothed_twice(const Spectrum& kernel, const EvenSpectrum& smooth) const;
 
-  /// The least length of a quick FFT along an axis that nothing wraps around in: that of GPUs.
+  /// The shortest length of a fast FFT along an axis without wrap-around; GPUs use this one.
   static std::size_t padded(std::size_t n, std::size_t reach);
   static std::uint64_t spectrum_bytes(std::size_t ny, std::size_t nx, std::size_t reach_y,
                                       std::size_t reach_x);

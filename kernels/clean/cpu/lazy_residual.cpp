@@ -54,7 +54,7 @@ void LazyResidual::choose_high_pixels() {
   float cutoff =
       heights.highest == 0 ? 0 : std::min(choose_cutoff(heights, 0), std::numeric_limits<float>::max());
   std::vector<PixelPlace> places;
-  // Of denormal heights the cutoff can be rounded to the highest itself: then nothing is left.
+  // For denormal heights the cutoff may be rounded to the highest itself; then no pixel is above it.
   if (cutoff < heights.highest)
     places = pixels_above(set_, cutoff, n_threads_);
   else

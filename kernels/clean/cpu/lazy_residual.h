@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A residual that subtracts components only where it must to tell its highest pixel: Hogbom's choice of
-// pixels at a fraction of his work.
+// A residual that subtracts components only where that is needed to find its highest pixel: the same pixels
+// as Hogbom's algorithm at a fraction of the work.
 //
 // The high pixels are kept exact, component by component, as Clark's loop keeps them. All others are divided
-// into tiles. A tile has the highest search value of its other pixels from when it was last brought up to
-// date, plus a bound of what the components that it has not yet subtracted can have added: the sum over them
-// of |flux| max|PSF| over the offsets that lead from the component to the tile (psf_bounds.h). Only a tile
-// whose bound reaches the highest of the high pixels is brought up to date; when one of its pixels really
-// does, high pixels are chosen anew. Components at the same pixel are merged first, and once bringing tiles
-// up to date costs more than one FFT convolution, everything is subtracted by that.
+// into tiles. The bound of a tile is the highest search value of its other pixels when it was last updated,
+// plus the most that components not yet subtracted can have added: the sum over them of |flux| max|PSF| over
+// the offsets that lead from the component to the tile (psf_bounds.h). Only a tile whose bound reaches the
+// highest of the high pixels is updated; if one of its pixels really reaches it, the high pixels are chosen
+// again. Components at the same pixel are merged first, and when updating tiles would cost more than one FFT
+// convolution, everything is subtracted by FFT.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class LazyResidual final : public PeakSource {
   LazyResidual(const PlaneSet& set, PsfSubtraction& subtraction, const PsfBounds& bounds, unsigned n_threads);
   std::optional<SetPeak> find_peak() override;
   void subtract(const SetComponent& component) override;
-  /// Brings every tile up to date.
+  /// Updates every tile.
   void flush();
 
  private:
@@ -45,7 +45,7 @@ class LazyResidual final : public PeakSource {
   void update(Tile& tile, unsigned thread);
   void update(const std::vector<Tile*>& tiles);
   void flush_by_fft();
-  /// Measures the pixels that are not high, and gives those that are their values.
+  /// Finds the highest of the tile's pixels that are not high ones, and sets the values of the high ones.
   void measure(Tile& tile, unsigned thread);
 
   PlaneSet set_;

@@ -107,7 +107,7 @@ const Multiscale::Psfs& Multiscale::smoothed_psfs(Smoothed& of, unsigned times, 
   return own.view;
 }
 
-/// The planes smoothed; of a point, the planes themselves.
+/// The smoothed planes; for a point, the planes themselves.
 PlaneSet Multiscale::smoothed_planes(const PlaneSet& set, std::size_t index) {
   Work& work = *work_;
   PlaneSet smoothed = set;
@@ -139,8 +139,8 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
   if (scale.shape.width_pixels > 0) smoothed.psf = smoothed_psfs(smoothed_twice_, 2, choice.scale, set);
   // The planes are cleaned in place.
   work_->planes_of.reset();
-  // The limits of a scale are those of its peaks without the bias. A mean that is smoothed differs from
-  // smoothed planes' mean by rounding.
+  // Within a scale limits apply to its peaks without the bias. The smoothed mean differs from the mean of
+  // smoothed planes by rounding.
   const double highest =
       static_cast<double>(set.single() ? choice.height : highest_pixel(smoothed, n_threads_));
   const double level = std::max(limits.level_jy / scale.shape.bias, (1 - sub_minor_gain_) * highest);
@@ -152,7 +152,7 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
     if (!of_scale) of_scale.emplace(sub_image_pixels_, smoothed.psf, n_threads_);
     const auto apart =
         of_scale->lowest_cutoff(smoothed, measure_heights(smoothed, kHeightLevels, n_threads_), level);
-    // The cutoff is a float: when it is the level, that one's rounding must not count.
+    // The cutoff is a float: where it equals the level, the level's rounding must not matter.
     if (apart && *apart <= static_cast<float>(level)) sub_images = &*of_scale;
   }
   const PartsEnd end = clean_high_pixels(
@@ -174,7 +174,8 @@ void Multiscale::subtract(const PlaneSet& set, std::size_t index,
   const Scale& scale = scales_[index];
   if (scale.shape.width_pixels <= 0) return subtraction_.subtract(set.residual, components);
   const std::vector<SetComponent> merged = merge_components(components);
-  // Few places have components of a large scale. What PSFs of several planes would take is better used.
+  // A large scale has few components, so they are subtracted pixel by pixel if that is cheaper. With several
+  // PSFs the memory for smoothed PSFs is better used otherwise.
   const double n_pixels = static_cast<double>(set.ny() * set.nx()) * static_cast<double>(merged.size());
   if (n_psf_ == 1 && n_pixels < subtraction_.break_even())
     return subtract_directly(set.residual, smoothed_psfs(smoothed_once_, 1, index, set), merged, n_threads_);

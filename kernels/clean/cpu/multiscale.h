@@ -10,8 +10,8 @@
 
 namespace apsyn {
 
-/// The tapered quadratic of a width: (1 - (r / width)^2) times a Hann window of that width, [y][x] with its
-/// centre in the middle of an odd number of pixels, normalised to a sum of 1. Width 0: a single 1.
+/// The tapered quadratic of the given width: (1 - (r / width)^2) times a Hann window of that width, [y][x]
+/// with its centre in the middle of an odd number of pixels, normalised to a sum of 1. Width 0: a single 1.
 Buffer<float, 2> scale_kernel(double width_pixels);
 
 /// image += flux kernel, the kernel's centre at (x, y), as far as it lies in the image.
@@ -31,15 +31,15 @@ struct CleanScale {
 /// [scale][y][x], where components may lie.
 using ScaleMasks = std::vector<Buffer<std::uint8_t, 2>>;
 
-/// Of these widths, or of automatic ones when there are none.
+/// Scales with the widths in the settings or, if these are empty, with automatic ones.
 std::vector<CleanScale> make_scales(const DeconvolutionSettings& settings, double beam_pixels,
                                     std::size_t shorter_side);
 
-/// Pixels by which they smooth at most.
+/// Largest distance, in pixels, over which the scales smooth.
 std::size_t scale_reach(const std::vector<CleanScale>& scales);
 
-/// Where a component's whole width lies within `used` [y][x] not 0, as far as that is in the image: every
-/// place that the components which made an earlier model can have had.
+/// Where a component's whole width, as far as it is in the image, lies within the non-zero pixels of `used`
+/// [y][x]; that is, every position at which a component of the earlier model could have been.
 ScaleMasks masks_within(const std::vector<CleanScale>& scales, View<const std::uint8_t, 2> used,
                         unsigned n_threads);
 
@@ -57,7 +57,8 @@ class Multiscale {
 
   /// The highest biased peak, which run() begins with. `masks` may be empty.
   double start_height(const PlaneSet& set, const ScaleMasks& masks);
-  /// Cleans set.residual in place, of the set that start_height() had; limits are in units of biased peaks.
+  /// Cleans set.residual in place; `set` must be the one given to start_height(). Limits are in units of
+  /// biased peaks.
   LoopStop run(const PlaneSet& set, const CleanTask& task);
 
  private:
@@ -68,7 +69,7 @@ class Multiscale {
     double psf_peak = 1;  ///< of the mean PSF smoothed twice
   };
   using Choice = ScaleChoice;
-  /// From start_height() to the end of run().
+  /// Memory that is needed from start_height() to the end of run().
   struct Work {
     std::vector<Buffer<float, 2>> masked;
     std::vector<View<const float, 2>> weight;  ///< [scale] search weights: those of the set within the mask
@@ -94,7 +95,7 @@ class Multiscale {
   const Psfs& smoothed_psfs(Smoothed& of, unsigned times, std::size_t index, const PlaneSet& set);
 
   PsfSubtraction& subtraction_;
-  ImageConvolver smoother_;  ///< of residuals: it reaches less far than PSFs do
+  ImageConvolver smoother_;  ///< smooths residuals; its kernels reach less far than PSFs do
   unsigned n_threads_;
   std::vector<Scale> scales_;
   double sub_minor_gain_;

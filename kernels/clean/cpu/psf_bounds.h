@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a component can add to a tile of pixels at most.
+// Upper bounds on what a component can add to a tile of pixels.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace apsyn {
 class PsfBounds {
  public:
   static constexpr std::size_t kTile = 64;  ///< pixels per side; 16 KB of residual stay in the first cache
-  /// The highest over several PSFs of one shape.
+  /// Takes the maximum over several PSFs of one shape.
   explicit PsfBounds(const std::vector<View<const float, 2>>& psfs);
   /// Upper bound over the kTile x kTile offsets that begin at PSF pixel (x, y), which may be negative.
   float over_tile(std::ptrdiff_t x, std::ptrdiff_t y) const;
@@ -25,8 +25,8 @@ class PsfBounds {
   std::vector<float> bounds_;  ///< [start y / kStep][start x / kStep], starts counted from -kTile
 };
 
-/// The search value of |fluxes|: with max|PSF| a bound of what a component changes the search value by, since
-/// no sum of planes can exceed it: the mean is linear, the root of squares a norm.
+/// The search value of |fluxes|. Times max|PSF| it bounds the change that a component makes to the search
+/// value, because the mean over groups is linear and the root of summed squares is a norm.
 double greatest_height(const PlaneSet& set, const SetComponent& component);
 
 }  // namespace apsyn

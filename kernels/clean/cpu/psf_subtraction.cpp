@@ -10,8 +10,8 @@
 namespace apsyn {
 namespace {
 
-// Multiplications of an FFT convolution per padded pixel and bit of its size, in units of one pixel's
-// subtraction; measured on images of 512 to 4096 pixels.
+// Cost of an FFT convolution per padded pixel and per bit of the padded size, in units of subtracting one
+// pixel; measured on images of 512 to 4096 pixels.
 constexpr double kFftCost = 3;
 
 /// The part [first, last) of a range of n_tile pixels that a PSF covers whose pixel `start` falls on the

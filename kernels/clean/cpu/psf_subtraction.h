@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Components times PSF off a residual: pixel by pixel within a rectangle, or by FFT everywhere.
+// Subtracts components times PSF from a residual: pixel by pixel within a rectangle, or everywhere by FFT.
 #pragma once
 
 #include <memory>
@@ -19,19 +19,19 @@ struct Rectangle {
 void subtract_within(View<float, 2> image, const Rectangle& where, View<const float, 2> psf, std::size_t x,
                      std::size_t y, float flux);
 
-/// The same of components everywhere, plane by plane.
+/// The same for many components over the whole images, plane by plane.
 void subtract_directly(const std::vector<View<float, 2>>& images,
                        const std::vector<View<const float, 2>>& psfs,
                        std::span<const SetComponent> components, unsigned n_threads);
 
-/// The components by row, then column; those of one pixel added up in their order.
+/// Sorts components by row, then column, and adds up those of one pixel in their order.
 std::vector<SetComponent> merge_components(std::span<const SetComponent> components);
 
 /// Keeps the PSFs' transforms from call to call.
 class PsfSubtraction {
  public:
-  /// `psf`: of the set's planes, those that are the same view share a transform. They must outlive this.
-  /// `more_reach`: pixels by which the PSFs are going to be smoothed.
+  /// `psf`: the PSF of each plane of the set. Planes with the same view share a transform. The PSFs must
+  /// outlive this object. `more_reach`: pixels by which the PSFs are going to be smoothed.
   PsfSubtraction(const std::vector<View<const float, 2>>& psf, std::size_t ny, std::size_t nx,
                  std::size_t more_reach, unsigned n_threads);
   /// residual[plane] -= components (*) psf[plane], [y][x].
@@ -40,11 +40,11 @@ class PsfSubtraction {
   /// it is given.
   void subtract(std::size_t plane, View<float, 2> residual, View<const float, 2> model,
                 const ImageConvolver::EvenSpectrum* smooth = nullptr);
-  /// Pixels of one plane that could be subtracted one by one in the time that FFTs take.
+  /// The number of pixels of one plane that could be subtracted one by one in the time that the FFTs take.
   double break_even() const { return break_even_; }
   const ImageConvolver& convolver() const { return convolver_; }
   const ImageConvolver::Spectrum& spectrum(std::size_t plane);
-  /// For calls of convolver(), and what subtractions take, until release().
+  /// Working memory for calls of convolver(), shared with subtractions and kept until release().
   ImageConvolver::Scratch& scratch() { return scratch_; }
   void release();
 

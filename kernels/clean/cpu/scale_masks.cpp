@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where components of each scale can have made an earlier model.
+// The positions where components of each scale could have contributed to an earlier model.
 #include <algorithm>
 
 #include "kernels/clean/cpu/multiscale.h"

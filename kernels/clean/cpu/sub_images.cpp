@@ -13,17 +13,18 @@
 namespace apsyn {
 namespace {
 
-// A pixel at the cutoff may get this share of it from the sidelobes of one source in another part.
+// The sidelobes of one source in another part may contribute this share of the cutoff to a pixel.
 constexpr double kSidelobeShare = 0.5;
 // The cutoff is at least this many times the RMS of all others' sidelobes.
 constexpr double kSigmas = 4;
 constexpr std::size_t kMaxPixels = 10000;  // of a sub-image, on average: see cpu/clark.cpp
-// High pixels for each cell of the grid that joins them, on average: with more, all would become one part,
-// and a loop among all these pixels takes longer than one among fewer after the other.
+// Upper limit on the average number of high pixels in each cell of the grid that joins them: with more, all
+// would become one part, and one loop among all these pixels takes longer than several loops among fewer.
 constexpr double kMaxPerCell = 0.25;
 // Below this height a lobe is no longer the main one.
 constexpr float kLobe = 0.3f;
-// Iterations that are fewer than this for each part are counted out in one loop.
+// If fewer iterations than this remain for each part, all pixels are cleaned in one loop, which counts them
+// exactly.
 constexpr std::size_t kMinComponents = 100;
 constexpr std::size_t kMinCell = 8;  // pixels: a finer grid costs memory and gains nothing
 
@@ -63,7 +64,7 @@ void SidelobeReach::add(View<const float, 2> psf, unsigned n_threads) {
     double lobe = 0;
   };
   const float center = psf(cy, cx);
-  // Bands of rows, the same ones for any number of threads, so that their sums are.
+  // Bands of rows do not depend on the number of threads, so neither do their sums.
   const std::size_t band_rows = std::max<std::size_t>(1, (ny + 31) / 32);
   std::vector<Band> bands((ny + band_rows - 1) / band_rows);
   parallel_for(n_threads, bands.size(), [&](std::size_t i, unsigned) {
@@ -185,7 +186,7 @@ PartsEnd clean_high_pixels(const PlaneSet& set, const LoopLimits& limits,
                            const SubImages* sub_images, double level_share, unsigned n_threads) {
   const std::vector<PixelPlace> places = pixels_above(set, static_cast<float>(limits.level_jy), n_threads);
   std::vector<std::vector<PixelPlace>> parts;
-  // Only a single loop can tell which component is the first negative one of all.
+  // Only a single loop knows which component is the first negative one of all.
   if (sub_images != nullptr && !limits.stop_at_negative) parts = sub_images->divide(set, places, level_share);
   LoopLimits own = limits;
   own.max_components = parts.empty() ? 0 : limits.max_components / (2 * parts.size());

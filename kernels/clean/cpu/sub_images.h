@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// High pixels of an image in parts that are cleaned at the same time: sub-images whose borders run where
-// nothing is high, as those of WSClean's parallel deconvolution do along paths of low values.
+// Divides the high pixels of an image into parts that are cleaned at the same time: sub-images whose borders
+// avoid high pixels, as those of WSClean's parallel deconvolution follow paths of low values.
 //
-// A part knows nothing of the others' components until all are subtracted from the whole image together. So
-// that nothing is taken twice, nor out of a sidelobe that another part is about to take away,
-//  - pixels are in one part when the PSF reaches from one to the other with a good share of the cutoff: an
-//    island of emission with its sidelobes is never cut, however far it leads across a border;
-//  - the cutoff is above what the further sidelobes of all that is high add up to.
-// What is left of either goes with the next full subtraction, whose residual is exact.
+// A part does not see the others' components until all are subtracted from the whole image together. So that
+// nothing is cleaned twice, and no sidelobe is cleaned that another part is about to remove,
+//  - pixels are in one part when a sidelobe of one can reach the other with a good share of the cutoff: an
+//    island of emission with its sidelobes is never cut, however far it extends across a border;
+//  - the cutoff is above the sum of the distant sidelobes of all high pixels.
+// Errors that remain in either case are removed in the next round, since the residual after each full
+// subtraction is exact.
 #pragma once
 
 #include <optional>
@@ -17,15 +18,15 @@
 
 namespace apsyn {
 
-/// How far the sidelobes of a PSF reach, and how high they are: of several PSFs, the worst. Distances are the
-/// greater one of those along x and y, in pixels; heights are in units of the centre.
+/// How far the sidelobes of a PSF reach, and how high they are; for several PSFs, the worst case. Distances
+/// are the greater one of those along x and y, in pixels; heights are in units of the centre.
 class SidelobeReach {
  public:
   SidelobeReach(const std::vector<View<const float, 2>>& psfs, unsigned n_threads);
   /// Beyond this distance no sidelobe is above `height`.
   std::size_t distance(double height) const;
   double rms_beyond(std::size_t distance) const;
-  /// Sum of squares over the main lobe: how many pixels a source of its own peak is worth.
+  /// Sum of the squared PSF over the main lobe: the number of pixels to which a source counts as equivalent.
   double lobe_pixels() const { return lobe_pixels_; }
 
  private:
@@ -36,9 +37,10 @@ class SidelobeReach {
 
 class SubImages {
  public:
-  /// Of `size` pixels per side, for a set with these PSFs; 0: the image is one.
+  /// Sub-images of `size` x `size` pixels for a set with these PSFs; 0: the image is not divided.
   SubImages(std::size_t size, const std::vector<View<const float, 2>>& psfs, unsigned n_threads);
-  /// The level down to which parts can be cleaned apart, not below `level_jy`; empty when they cannot.
+  /// The level, not below `level_jy`, down to which parts can be cleaned independently; empty when they
+  /// cannot.
   std::optional<float> lowest_cutoff(const PlaneSet& set, const Heights& heights, double level_jy) const;
   /// Parts of the pixels above `share` of the highest one; each belongs to the sub-image of its first pixel.
   std::vector<std::vector<PixelPlace>> divide(const PlaneSet& set, const std::vector<PixelPlace>& places,

@@ -34,7 +34,7 @@ struct PlacedPsf {
 /// values[i] -= flux * psf at pixel i.
 void subtract_gathered(std::span<float> values, const PlacedPsf& psf, const PixelList& pixels, float flux);
 
-/// What is searched: out = sum over groups g of weight[g] v[g], where v[g] is planes[g] itself with one
+/// The search image: out = sum over groups g of weight[g] v[g], where v[g] is planes[g] itself with one
 /// polarisation and the root of the summed squares of planes[g * n_pol ...] with several.
 void search_values(std::span<float> out, std::span<const float* const> planes, std::span<const float> weight,
                    std::size_t n_pol);
@@ -44,10 +44,10 @@ enum class PeakSign { any, positive };
 /// The highest |value| or positive value times its weight, 0 when there is none. `weight` [values.size()],
 /// not negative, may be null for 1 everywhere.
 float highest_value(std::span<const float> values, const float* weight, PeakSign sign);
-/// subtract_gathered() and then highest_value(), in one go.
+/// subtract_gathered() and highest_value() in one pass.
 float subtract_and_measure(std::span<float> values, const PlacedPsf& psf, const PixelList& pixels, float flux,
                            const float* weight, PeakSign sign);
-/// The first that is `highest`, which highest_value() told.
+/// Index of the first value whose height is `highest`, the result of highest_value().
 std::size_t first_at(std::span<const float> values, const float* weight, PeakSign sign, float highest);
 
 }  // namespace apsyn

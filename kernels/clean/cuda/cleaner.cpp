@@ -152,7 +152,7 @@ class Cleaner final : public CudaCleaner {
         });
   }
 
-  /// The planes smoothed; of a point, the planes themselves.
+  /// The smoothed planes; for a point, the planes themselves.
   float* smoothed_planes(std::size_t index) {
     if (scales_[index].shape.width_pixels <= 0) return residual_.data();
     if (n_plane_ == 1) return smoothed_.data();
@@ -196,7 +196,7 @@ class Cleaner final : public CudaCleaner {
     return smoothed_psfs_;
   }
 
-  /// One stay at a scale, like Multiscale::clean_scale().
+  /// One round at one scale, like Multiscale::clean_scale().
   LoopStop clean_scale(const Choice& choice, LoopLimits limits, std::size_t& n_found) {
     const Scale& scale = scales_[choice.scale];
     const bool point = scale.shape.width_pixels <= 0;

@@ -79,7 +79,7 @@ LoopStop DeviceComponentLoop::run(const Pixels& pixels, const LoopLimits& limits
   }
 }
 
-/// What a launch found, to the list and to whoever asked to be told.
+/// Appends the components that a launch found to the list, and reports them to task.found.
 std::size_t DeviceComponentLoop::take(const LoopTask& loop, std::size_t n, const CleanTask& task,
                                       const Scale& scale, std::vector<SetComponent>& components) {
   host_found_.resize(n), host_flux_.resize(n * n_plane_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The host's side of loop_kernel.cuh: launches until a limit holds, components back. For host code with CUDA
-// only.
+// The host's side of loop_kernel.cuh: launches the kernel until a limit is reached and fetches the
+// components. For host code with CUDA only.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace apsyn::clean_cuda {
 
-/// PSFs of the planes in device memory, those of the same view once.
+/// PSFs of the planes in device memory; planes with the same view share one.
 struct DevicePsfs {
   std::vector<DeviceArray<float>> memory;
   std::vector<const float*> plane;  ///< [plane]
@@ -31,7 +31,8 @@ class DeviceComponentLoop {
   };
   struct Scale {
     std::size_t index = 0;
-    double psf_peak = 1, bias = 1;  ///< response per unit of flux; of heights that are told
+    double psf_peak = 1,
+           bias = 1;  ///< psf_peak: response per unit of flux; bias: factor of the reported heights
   };
 
   /// At most 512 planes: DeviceError.

@@ -21,12 +21,13 @@ class CudaConvolver {
   CudaConvolver& operator=(const CudaConvolver&) = delete;
   ~CudaConvolver();
 
-  /// Of an image [ny][nx] in device memory; of a kernel [kernel_ny][kernel_nx] with its centre at extent / 2.
+  /// Transform an image [ny][nx] in device memory, or a kernel [kernel_ny][kernel_nx] with its centre at
+  /// extent / 2.
   void transform(const float* image, Spectrum& out);
   void transform_kernel(const float* kernel, std::size_t kernel_ny, std::size_t kernel_nx, Spectrum& out);
   /// a *= b.
   void multiply(Spectrum& a, const Spectrum& b);
-  /// out, or what is taken off it, is `a` times `b` back in the image domain, [ny][nx].
+  /// Transform `a` times `b` back to the image domain, [ny][nx]: into `out`, or subtracted from `from`.
   void invert_product(const Spectrum& a, const Spectrum& b, float* out);
   void subtract_product(const Spectrum& a, const Spectrum& b, float* from);
   /// The same centred as a kernel [out_ny][out_nx].

@@ -9,7 +9,7 @@
 
 namespace apsyn::clean_cuda {
 
-/// What is searched: search_values() of tile_ops.h over these planes, [group * n_pol + pol][pixel].
+/// Search values as in search_values() of tile_ops.h, over these planes, [group * n_pol + pol][pixel].
 struct SearchPlanes {
   float* values = nullptr;
   std::size_t stride = 0;  ///< floats from plane to plane
@@ -25,7 +25,7 @@ void launch_search_image(const SearchPlanes& planes, float* out, cudaStream_t st
 
 /// Orders pixels by height, then the first before the later ones; 0: none above 0.
 using PeakKey = unsigned long long;
-/// The highest pixel's; `best` must be 0 before.
+/// Sets `best`, which must be 0 before, to the key of the highest pixel.
 void launch_peak(const SearchPlanes& planes, PeakKey* best, cudaStream_t stream);
 inline float height_of(PeakKey key) {
   const auto bits = static_cast<std::uint32_t>(key >> 32);
@@ -42,8 +42,8 @@ constexpr int kMaxLevels = 256;
 void launch_levels(const SearchPlanes& planes, float highest, int n_levels, std::uint32_t* counts,
                    cudaStream_t stream);
 
-/// Pixels that are higher than the cutoff: their number, and with `index` not null what a loop takes of them,
-/// values [plane][capacity]. The order is any.
+/// Pixels higher than the cutoff: their number and, if `index` is not null, their indices, values
+/// [plane][capacity] and weights for a loop. Their order is undefined.
 struct Selection {
   float cutoff = 0;
   std::uint32_t capacity = 0;

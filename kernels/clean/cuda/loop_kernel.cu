@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All blocks stay for the whole loop. In each iteration a block takes the last component off its own pixels,
-// finds its highest one meanwhile, and tells the others through memory; after one barrier over all blocks
-// every one of them knows the peak and makes the same component of it. Two sets of messages alternate, so
-// that one barrier an iteration is enough. A pixel is only ever touched by its own block: others read the
-// peak's values from its messages, as its block may have gone on.
+// All blocks run for the whole loop. In each iteration a block subtracts the last component from its own
+// pixels, finds its highest pixel in the same pass, and writes it to memory for the others; after one barrier
+// over all blocks each of them knows the peak and makes the same component from it. Two sets of messages
+// alternate, so that one barrier per iteration is enough. A pixel is only ever touched by its own block:
+// others read the peak's values from its messages, as its block may have gone on.
 #include <algorithm>
 
 #include "kernels/clean/cuda/loop_kernel.cuh"
@@ -19,7 +19,7 @@ constexpr int kSharedPlanes = 512;
 /// Neighbouring pixels of a row that a warp of the whole image's loop takes at a time.
 constexpr int kRun = 256;
 
-/// All blocks arrive; what they wrote before is there for all after.
+/// Waits until all blocks have arrived; what they wrote before is then visible to all.
 __device__ void grid_barrier(LoopState* state, std::uint32_t& target) {
   __syncthreads();
   target += gridDim.x;
@@ -57,13 +57,13 @@ struct Component {
   bool any;
 };
 
-/// Of each plane, in shared memory.
+/// Values for each plane, in shared memory.
 struct PlaneParts {
   float flux[kSharedPlanes];
   const float* psf[kSharedPlanes];
 };
 
-/// Takes a component off a pixel of all planes.
+/// Subtracts a component from one pixel in all planes.
 __device__ __forceinline__ void subtract(const LoopTask& task, std::size_t at, std::int64_t psf_at,
                                          const PlaneParts& parts, int n_plane) {
 #pragma unroll 2

@@ -47,14 +47,14 @@ struct LoopTask {
   float* peak_values = nullptr;   ///< [plane], of the peak when the loop ended
   FoundPeak* found = nullptr;     ///< [capacity]
   float* found_flux = nullptr;    ///< [capacity][plane]
-  // What blocks tell each other: the highest peak of each, and its values.
+  // Messages between blocks: the highest peak of each, and its values.
   PeakKey* block_peaks = nullptr;  ///< [2][kMaxLoopBlocks]
   float* block_values = nullptr;   ///< [2][kMaxLoopBlocks][plane]
 };
 
 constexpr unsigned kMaxLoopBlocks = 512;
 
-/// Peaks in the order of LoopExit's checks, until one holds.
+/// Runs the loop until one of the conditions of LoopExit holds, which are checked in that order.
 void launch_loop(const LoopTask& task, int device_index, cudaStream_t stream);
 
 }  // namespace apsyn::clean_cuda

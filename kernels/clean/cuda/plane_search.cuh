@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Heights of the planes of a set on the device, and pixels that stand out. For host code with CUDA only.
+// Heights of the planes of a set on the device, and selection of high pixels. For host code with CUDA only.
 #pragma once
 
 #include "kernels/clean/clark_loop.h"

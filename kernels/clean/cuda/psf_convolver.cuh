@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PSFs of a set on the device, and what is convolved with them. For host code with CUDA only.
+// PSFs of a set on the device, and convolutions with them. For host code with CUDA only.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ class PsfConvolver {
   PsfConvolver(const PlaneSet& set, const std::vector<CleanScale>& scales, cudaStream_t stream);
 
   const DevicePsfs& psfs() const { return psfs_; }
-  /// Made when it is first asked for: Hogbom's CLEAN convolves nothing.
+  /// Created on first use, since Hogbom's CLEAN needs no convolution.
   CudaConvolver& fft();
-  /// The PSF's.
+  /// Spectrum of the plane's PSF.
   const Spectrum& spectrum(std::size_t plane);
   void kernel_spectrum(const CleanScale& scale, Spectrum& out);
-  /// For one transform of an image at a time; subtract() takes it for its own.
+  /// Holds the transform of one image at a time; subtract() overwrites it.
   Spectrum& image_spectrum() { return image_spectrum_; }
   /// residual [plane][pixel] -= components (*) kernel (*) PSF, null: without a kernel.
   void subtract(const std::vector<SetComponent>& components, const Spectrum* kernel, float* residual);

@@ -8,7 +8,7 @@
 
 namespace apsyn::clean_cuda {
 
-/// Pageable host memory can be used again at once.
+/// Pageable host memory may be reused as soon as this returns.
 template <class T>
 void upload(T* to, const T* from, std::size_t n, cudaStream_t stream) {
   cuda_check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream),

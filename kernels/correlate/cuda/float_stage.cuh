@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The X stage on float32 for samples that are on the device already: register tiles of fused multiply-adds,
-// and the designs of Wayth et al. (2009), section 4, for comparison. Everything is queued on the caller's
+// The X stage on float32 for samples that are already on the device: register tiles of fused multiply-adds,
+// and the designs of Wayth et al. (2009), section 4, for comparison. All work is queued on the caller's
 // stream; calls on different streams must be ordered by events.
 //
 //   S_ij(chan) = sum_t E_i(t) conj(E_j(t)),  i <= j,  input = ant * n_pol + pol
@@ -25,16 +25,16 @@ struct FloatStageShape {
 
 class DeviceFloatStage {
  public:
-  /// DeviceError without the device; UsageError for an empty shape, or for more than 4096 inputs with another
-  /// algorithm than register tiles.
+  /// DeviceError without the device; UsageError for an empty shape, or for more than 4096 inputs with an
+  /// algorithm other than register tiles.
   DeviceFloatStage(const FloatStageShape& shape, int device_index);
 
   /// Adds the products of samples [chan][spectrum][input], channels chan_stride elements apart.
   void add(const float2* samples, std::size_t chan_stride, std::size_t n_spectra, cudaStream_t stream);
-  /// The products of the last piece of at most 1024 spectra again.
+  /// Adds the products of the last piece, of at most 1024 spectra, once more.
   void repeat(cudaStream_t stream);
 
-  /// Writes sums [chan][pair i <= j, row-major][re, im] to pinned or device memory and starts anew.
+  /// Writes sums [chan][pair i <= j, row-major][re, im] to pinned or device memory, and clears them.
   void finish_sums(double* sums, cudaStream_t stream);
   /// Turns sums into means, like DeviceXStage::finish_means.
   void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);

@@ -23,7 +23,7 @@ struct FloatTask {
 /// Register tiles. Samples [chan][spectrum][input], sums [part][chan][pair]: part p takes the p-th share of
 /// the spectra.
 void launch_register(const FloatTask& task, cudaStream_t stream);
-/// Parts that leave the fewest multiprocessors idle.
+/// The number of parts that leaves the fewest multiprocessors idle.
 int register_parts(int n_chan, int n_input, int n_sm);
 
 // The designs of Wayth et al. (2009), section 4: samples [spectrum][input][chan], consecutive threads take

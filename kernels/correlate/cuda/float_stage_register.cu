@@ -34,7 +34,7 @@ __device__ __forceinline__ void copy(float2* target, const float2* source, bool 
     ptx::copy_cached_or_zeros<8>(ptx::shared_address(target), source, valid);
 }
 
-/// What a thread owns of a tile: rows or columns 2 index + 16 p and the one behind.
+/// The rows or columns of a tile that a thread owns: 2 index + 16 p and the next one.
 __device__ __forceinline__ int own(int index, int k) {
   return 2 * index + 16 * (k / 2) + k % 2;
 }
@@ -55,7 +55,7 @@ struct OperandCopy {
     next = samples + std::size_t(first + spectrum) * n_input + (valid ? first_input + at : 0);
     this->ring = ring + spectrum * kTile + at;
   }
-  /// The step's kDepth spectra into its stage, `left` of which there are.
+  /// Copies the step's kDepth spectra into its stage; only `left` of them exist.
   __device__ void step(int stage, int left, int n_input) {
     float2* target = ring + stage * 2 * kOperand;
 #pragma unroll
@@ -99,7 +99,7 @@ struct Sums {
         im[i][j] = fmaf(-ar, bi, im[i][j]);
       }
   }
-  /// outer [cell][thread] += these, which become 0.
+  /// Adds the sums to outer [cell][thread] and clears them.
   __device__ __forceinline__ void spill(float2* outer) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {

@@ -24,7 +24,7 @@ DeviceXStages stages_of(const CorrelatorPlan& plan, int device_index, std::optio
   return stages;
 }
 
-/// Gulps through F and X: what the source has is added up, integration after integration.
+/// Takes gulps through F and X: spectra that the source has are added up, integration after integration.
 class CudaFxEngine final : public FxEngine {
  public:
   CudaFxEngine(std::shared_ptr<DeviceSpectrumSource> source, const CorrelatorPlan& plan,

@@ -12,8 +12,8 @@ namespace apsyn {
 
 namespace {
 
-/// One integration's sums on the host: of the steps that spectra were requantised to where that is to be
-/// taken out of them, otherwise in units of the samples.
+/// One integration's sums on the host: in the steps of requantised spectra if requantisation is to be
+/// corrected, otherwise in units of the samples.
 template <class Value>
 class HostSums final : public CorrelationSums {
  public:
@@ -93,7 +93,7 @@ void FxResults::queue(const FxIntegration& integration, DeviceXStages& stages, P
   }
   result.record.index = integration.index;
   result.n_spectra = integration.n_spectra;
-  // by other threads: the next gulps must not wait for hundreds of megabytes to be copied
+  // in another thread, so that the next gulps do not wait for hundreds of megabytes to be copied
   slot.result = std::async(std::launch::async, [this, &slot, result = std::move(result)]() mutable {
     cuda_check(cudaSetDevice(device_), "choosing the device");
     slot.arrived.wait();
@@ -121,7 +121,7 @@ void FxResults::settle() {
   for (std::size_t i = 0; i < 2; ++i) collect(slots_[turn_++ % 2]);
 }
 
-/// Quantisers are taken out of sums on the host.
+/// Queues the copy of the sums to the host, which corrects for quantisers.
 void FxResults::queue_sums(Slot& slot, const FxIntegration& integration, DeviceXStages& stages,
                            PairCounts& counts, cudaStream_t stream) {
   slot.scales.assign(integration.scales.begin(), integration.scales.end());
@@ -152,7 +152,7 @@ void FxResults::queue_means(Slot& slot, const FxIntegration& integration, Device
   slot.arrived.record(copies_.get());
 }
 
-/// Counts and 1 / (gain * scale), where they are needed.
+/// Uploads counts and 1 / (gain * scale) if they are needed.
 void FxResults::upload_tables(Slot& slot, const FxIntegration& integration, const PairCounts& counts,
                               x_stage::MeanTask& task, cudaStream_t stream) {
   const std::size_t n_input = plan_.n_input(), n_pair = plan_.n_ant * (plan_.n_ant + 1) / 2;
@@ -200,7 +200,7 @@ void FxResults::collect(Slot& slot) {
   if (slot.result.valid()) done_.push_back(slot.result.get());
 }
 
-/// Of sums or means that have arrived.
+/// Fills a result from sums or means that have arrived.
 void FxResults::fill(const Slot& slot, FxResult& result) const {
   if (!on_host_) return copy_means(slot, result);
   const auto mean_on_host = [&](const auto* sums) {

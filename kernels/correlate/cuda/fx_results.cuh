@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Means of one integration after the other on their way from the X stage's sums to the host. For host code
-// with CUDA only.
+// Moves the means of successive integrations from the X stage's sums to the host. For host code with CUDA
+// only.
 #pragma once
 
 #include <deque>
@@ -17,13 +17,13 @@
 
 namespace apsyn {
 
-/// One of the two.
+/// The X stage in use: one of the two.
 struct DeviceXStages {
   std::optional<DeviceXStage> integers;
   std::optional<DeviceFloatStage> floats;
 };
 
-/// What is known of an integration besides its sums.
+/// Properties of an integration besides its sums.
 struct FxIntegration {
   std::int64_t index = 0, n_spectra = 0;
   View<const float, 2> scales;  ///< [chan][input] what spectra were multiplied by; empty = 1
@@ -31,25 +31,25 @@ struct FxIntegration {
 
 class FxResults {
  public:
-  /// `plan` and `mean` must outlive it. std::logic_error unless `mean` is of all baselines. `floats`: which
-  /// of the stages sums come from.
+  /// `plan` and `mean` must outlive it. std::logic_error unless `mean` covers all baselines. `floats`:
+  /// whether the sums come from the floating stage.
   FxResults(const CorrelatorPlan& plan, const MeanPlan& mean, int device_index, bool floats);
 
-  /// Queues the means of all that `stages` hold; stages and counts start anew. Waits for the integration
-  /// before the last one.
+  /// Queues the means of the sums in `stages`, and clears stages and counts. Waits for the integration before
+  /// the last one.
   void queue(const FxIntegration& integration, DeviceXStages& stages, PairCounts& counts,
              cudaStream_t stream);
   /// Gives the next complete integration, like FxEngine::next().
   bool next(FxResult& result);
-  /// Until all that was queued has arrived.
+  /// Waits until everything that was queued has arrived.
   void settle();
 
  private:
-  /// One integration, and what its means are made with.
+  /// One integration, and the tables for its means.
   struct Slot {
     std::unique_ptr<std::complex<float>[], FreePinned> data;
     std::unique_ptr<float[], FreePinned> weight;
-    // ... or what they are made of, on the host
+    // ... or the sums from which the host computes them
     std::unique_ptr<std::int64_t[], FreePinned> sums;
     std::unique_ptr<double[], FreePinned> float_sums;
     std::optional<PairCounts> counts;

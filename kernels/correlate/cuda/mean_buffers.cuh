@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Means on their way from the X stage's sums to a caller's memory.
+// Computes means from the X stage's sums and copies them to a caller's memory.
 #pragma once
 
 #include <complex>
@@ -15,14 +15,15 @@ namespace apsyn {
 struct MeanOutput {
   std::complex<float>* data = nullptr;
   float* weight = nullptr;
-  /// The stream that copies; without one, that of the sums. Sums need not wait for copies of another stream.
+  /// The stream for copies; without one, that of the sums. With a separate stream, sums need not wait for
+  /// copies.
   std::optional<cudaStream_t> stream;
 };
 
 class MeanBuffers {
  public:
   /// Queues the means of `sums`; fill in all of `task` but data and weight. std::logic_error when its
-  /// antennas are not the sums' inputs or channels do not divide into averages.
+  /// antennas do not match the sums' inputs or channels cannot be divided into averages.
   template <class Sums>
   void write(const Sums& sums, const x_stage::MeanTask& task, const MeanOutput& output, cudaStream_t stream) {
     x_stage::MeanTask to_buffers = task;

@@ -10,7 +10,7 @@ namespace apsyn {
 
 namespace {
 
-// Of one Zen 4 core with AVX-512 (bench_epic).
+// Measured on one Zen 4 core with AVX-512 (bench_epic).
 constexpr double kMultiplied_s = 3.8e-11;  ///< direct: a complex product of a pair's matrix and a weight
 constexpr double kWeight_s = 2.5e-9;       ///< direct: a weight
 constexpr double kPrepared_s = 4e-8;       ///< grid: a pair, once
@@ -38,7 +38,7 @@ double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape) {
 
 namespace {
 
-/// Of as many image channels as are imaged together.
+/// Memory of the image channels that are imaged together.
 std::uint64_t batch_bytes(const EpicPlan& plan, std::uint64_t image_channel_bytes) {
   return std::max(image_channel_bytes,
                   std::min<std::uint64_t>(kPairBatchBytes, image_channel_bytes * plan.n_image_channel()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Antennas and pixels along the axis of an image, where `corr` on a grid expands the phase of w.
+// Extents of antennas and pixels along the axis of an image, for `corr` on a grid, which expands the phase of
+// w.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Correlated pairs -> sums over pixels, exactly enough for 3e-5 of the peak over a whole hemisphere: by
-// direct sums, for any pixels, or by a grid, for those of an image.
+// Images correlated pairs, with errors up to 3e-5 of the peak over a whole hemisphere: by direct sums for any
+// pixels, or by a grid for the pixels of an image.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,8 @@ std::unique_ptr<PairImager> make_direct_pair_imager(const EpicPlan& plan, const 
 /// Pairs onto a grid of fine cells, and a transform. The pixels are a lattice in l and m, so that places on
 /// the grid may wrap; what w adds to the phase, -2 pi w n, is interpolated in n between Chebyshev nodes n_k:
 ///   exp(-2 pi i w n) = sum_k L_k(n) exp(-2 pi i w n_k),
-/// so that a node is a phase of each antenna on the one side, a real factor of each pixel on the other, and
-/// all images stay real: two of them share one complex transform. Not for lists of directions,
-/// nor for apertures.
+/// so that a node becomes a phase of each antenna and a real factor of each pixel, and all images stay real:
+/// two of them share one complex transform. Not for lists of directions, nor for apertures.
 std::unique_ptr<PairImager> make_grid_pair_imager(const EpicPlan& plan, const EpicGeometry& geometry,
                                                   const SkyPixels& pixels);
 
@@ -43,7 +42,7 @@ enum class CorrMethod { cheapest, direct, grid };
 /// make_corr_imager() with one of the two; `grid` not for lists of directions.
 std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan, CorrMethod method);
 
-/// What the grid needs for these pixels, and what that costs.
+/// The grid that these pixels need, and its cost.
 struct PairGridShape {
   std::size_t n_node = 1;
   std::size_t cells_x = 0, cells_y = 0, width = 0;  ///< of the grid; of the kernel
@@ -53,7 +52,7 @@ double direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel);
 double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape);
 PairGridShape pair_grid_shape(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 
-/// Beside the sums: what is held of the channels that are imaged together.
+/// Memory in addition to the sums, for the channels that are imaged together.
 std::uint64_t direct_pairs_bytes(const EpicPlan& plan);
 std::uint64_t grid_pairs_bytes(const EpicPlan& plan, std::size_t n_pixel);
 inline constexpr std::size_t kPairBatchBytes = std::size_t{1} << 26;  ///< or one image channel

@@ -15,8 +15,8 @@ namespace apsyn {
 
 namespace {
 
-/// Multiples of 16 are transformed by one kernel, and 32 are so many that a spreading kernel does not meet
-/// itself.
+/// Multiples of 16 are transformed by one kernel, and with at least 32 cells a spreading kernel does not
+/// overlap itself.
 std::size_t cells_of(const SpreadKernel& kernel, std::size_t n) {
   const double wanted = std::ceil(kernel.oversampling() * static_cast<double>(n));
   for (std::size_t cells = 32;; cells += 16) {

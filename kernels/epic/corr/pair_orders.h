@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pairs onto a grid of fine cells, as a GPU does it: what it needs of an image's geometry. With place (x, y)
-// of a pair on a grid of n_x by n_y cells, spread there by a kernel phi of `kernel`, and pixels
+// Spreading pairs onto a grid of fine cells on a GPU: the tables that depend on an image's geometry. With
+// place (x, y) of a pair on a grid of n_x by n_y cells, spread there by a kernel phi of `kernel`, and pixels
 // n = n_middle + n_half t,
 //   exp(-2 pi i (u l + v m + w n)) = exp(-2 pi i (u l + v m + w n_middle)) sum_k (-i)^k c_k J_k(z) T_k(t),
 //   z = 2 pi w n_half, c_0 = 1, c_k = 2 (Jacobi and Anger),
-// so that a pair has a real factor of each order k on the one side, a pixel on the other, and the image of an
-// order is real. A pair takes part in as many orders as its own w needs. A few antennas far above or below
-// all others would ask for many orders: where direct sums of their pairs cost less, those pairs are left out
-// of the grid and summed directly.
+// so that each order k has a real factor for the pair and one for the pixel, and the image of an order is
+// real. A pair takes part in as many orders as its own w needs. A few antennas far above or below all others
+// would need many orders: if summing their pairs directly is cheaper, those pairs are left out of the grid.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +18,12 @@
 
 namespace apsyn {
 
-/// Of grids of a plan.
+/// Size of the grids of a plan.
 struct PairCells {
   std::size_t n_x = 0, n_y = 0;
   std::size_t n_column = 0;                   ///< 0 .. n_column - 1 of half a plane, 0 .. n_x / 2, take part
   std::size_t n_row = 0;                      ///< at both ends of the rows take part; even
-  std::size_t n_order = 1;                    ///< that the mean pair needs at the highest frequency
+  std::size_t n_order = 1;                    ///< orders that the mean pair needs at the highest frequency
   std::vector<std::size_t> outlier_antennas;  ///< antennas whose pairs are summed directly
   double u_s = 0, v_s = 0;                    ///< the largest |u| and |v| of all other pairs
   PairDepth depth;                            ///< w of all other pairs
@@ -34,7 +33,7 @@ struct PairCells {
 /// Not for lists of directions.
 PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 
-// Of one H200 (bench_epic_cuda), all products.
+// Measured on one H200 (bench_epic_cuda), for all products.
 inline constexpr double kPairOrder_s = 1.7e-11;  ///< a cell of the grid of an order
 inline constexpr double kPairPixel_s = 6.1e-13;  ///< a pair of an antenna that stands apart for a pixel
 
@@ -50,7 +49,7 @@ struct PairOrders {
   std::vector<std::uint32_t> places;  ///< [pixel] y n_x + x of the transformed grid
 };
 
-/// Whether they are good for another geometry of the same plan. n of a pixel is that of its place.
+/// Whether `orders` can be used for another geometry of the same plan.
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels);
 /// Not for lists of directions.
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);

@@ -15,7 +15,7 @@
 
 namespace apsyn {
 
-/// Of one channel, factors g included.
+/// The matrices of one channel, including the factors g.
 class PairProducts {
  public:
   PairProducts(const EpicPlan& plan, const PairSums& sums, std::size_t channel);

@@ -8,7 +8,7 @@
 
 namespace apsyn::epic_cuda {
 
-/// Without apertures it does nothing at all; what is not void must not be asked for then.
+/// Does nothing without apertures; functions that return a value must not be called then.
 class DeviceApertures {
  public:
   /// `plan` must outlive it.

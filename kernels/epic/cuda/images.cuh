@@ -16,7 +16,8 @@ class PlaneCopy {
  public:
   /// Where to make n floats on the stream, once those before the last have left.
   float* planes(std::size_t n, cudaStream_t stream);
-  /// Shapes `images` and sends what the stream makes; they are there after settle(), and must be until then.
+  /// Resizes `images` and queues the copy of what the stream makes. They are complete after settle() and must
+  /// exist until then.
   void send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images, cudaStream_t stream);
   /// The older ones of those under way.
   void settle();

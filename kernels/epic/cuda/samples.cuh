@@ -17,8 +17,9 @@ struct Samples {
   const void* data = nullptr;
   SampleFormat format = SampleFormat::int8;
   std::size_t channel_stride = 0, spectrum_stride = 0;  ///< in samples
-  const std::uint8_t* valid = nullptr;  ///< [spectrum][ant] 0 = taken for 0; null = what is there counts
-  int first_channel = 0;                ///< of the plan's
+  /// [spectrum][ant] 0 = the sample counts as 0; null: all samples count.
+  const std::uint8_t* valid = nullptr;
+  int first_channel = 0;  ///< of the plan's
   int n_channel = 0, n_spectra = 0, n_ant = 0, n_pol = 1;
 };
 

@@ -9,13 +9,13 @@
 namespace apsyn {
 namespace {
 
-// Of one Zen 4 core with AVX-512, for each spectrum of a channel and polarisation.
+// Measured on one Zen 4 core with AVX-512, for each spectrum of a channel and polarisation.
 constexpr double kButterfly_s = 0.075e-9;  ///< of a transform of N, times N log2 N
 constexpr double kMove_s = 0.05e-9;        ///< a cell from a row to a column
 constexpr double kGather_s = 0.065e-9;     ///< an antenna's voltage on a cell, times 2 with w
 constexpr double kLoad_s = 2e-9;           ///< an antenna's voltage
 constexpr double kProduct_s = 0.045e-9;    ///< of a pixel
-// Of an accumulation and channel, for each pixel of the transform.
+// For each accumulation and channel, and each pixel of the transform.
 constexpr double kFinish_s = 10e-9;
 constexpr double kRefine_s = 120e-9;
 

@@ -13,26 +13,26 @@
 
 namespace apsyn {
 
-/// How planes are made; `automatic` takes matrices where it can, then one kernel, and those that are asked
-/// for make way for three stages alike.
+/// How planes are imaged. `automatic` takes matrices if possible, then one kernel. Where the chosen variant
+/// is impossible, three stages are used.
 enum class FftVariant { automatic, fused, staged };
 
 /// Errors as make_fft_imager(); DeviceError in a build without CUDA or without the device. Takes codes.
 /// EpicPrecision::half: integer samples of two polarisations are transformed in half precision, sums are
 /// float32 and more: with a padding of 1.25 1.1e-4 of the RMS image by matrices, 5e-4 to 2e-3 in one kernel,
-/// and wrong by more than the image near the horizon without padding, where little response is left. What
-/// else there is, and planes that take three stages, are imaged as for `single`.
+/// and wrong by more than the image near the horizon without padding, where little response is left. Other
+/// samples, and planes that need three stages, are imaged as for `single`.
 std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_index,
                                                    EpicPrecision precision = EpicPrecision::single,
                                                    FftVariant variant = FftVariant::automatic);
 
 /// Bytes of a device that imaging integer samples in accumulations of n_spectra takes, less those of the
-/// samples: an estimate from above, before anything is made. 0 in a build without CUDA.
+/// samples: an upper estimate, before anything is allocated. 0 in a build without CUDA.
 std::uint64_t fft_device_bytes(const EpicPlan& plan, const EpicGeometry& geometry, std::size_t n_spectra,
                                EpicPrecision precision, int device_index);
-/// Of the lists of antennas for products of matrices (TileLists of fft/cuda/matrix/plan.h), single precision,
-/// for a channel; twice as many in half precision, whose numbers have four versions of half the length. 0
-/// where there are no such products.
+/// Memory of the lists of antennas for products of matrices (TileLists of fft/cuda/matrix/plan.h), for one
+/// channel in single precision. Half precision takes twice as much: four versions of half the length. 0 if
+/// such products are not used.
 std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid);
 
 }  // namespace apsyn

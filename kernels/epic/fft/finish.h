@@ -14,7 +14,8 @@
 
 namespace apsyn {
 
-/// Sums travel two real planes in a complex one: XX + i YY, and XY. Lags of autocorrelations likewise.
+/// Two real planes are transformed as one complex plane: XX + i YY, and XY. Lags of autocorrelations
+/// likewise.
 using PackedLags = Buffer<std::complex<double>, 3>;  ///< [pack][dy][dx], 2 cells - 1 each, from the lowest
 
 /// A pixel that looks at the sky.
@@ -29,23 +30,23 @@ class FftFinish {
   static constexpr std::size_t kTaps = 8;  ///< of the window, 3e-8 of the image
   FftFinish(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid, const KernelFit& kernel,
             const LaneFft& fft_x, const LaneFft& fft_y, std::size_t n_value);
-  /// Looks at the sky of another geometry that the grid serves.
+  /// Recomputes the pixels for another geometry that the same grid serves.
   void aim(const EpicPlan& plan, const EpicGeometry& geometry);
   const LanePixels& pixels() const { return pixels_; }
   /// Bins of the transform: of each of pixels().columns, and of each row.
   const std::vector<std::size_t>& bins_x() const { return frequency_x_; }
   const std::vector<std::size_t>& bins_y() const { return frequency_y_; }
-  /// For a run() elsewhere: pixels with sky; [pixel][x taps, y taps]; [bin] factors of lags along each axis.
-  /// The latter two are empty when the transform's pixels are the image's.
+  /// Tables for doing run() elsewhere, as on a GPU: pixels with sky; [pixel][x taps, y taps]; [bin] factors
+  /// of lags along each axis. The latter two are empty when the transform's pixels are the image's.
   const std::vector<FinishPixel>& sky() const { return sky_; }
   const std::vector<double>& taps() const { return taps_; }
   const std::vector<double>& correction_x() const { return correction_x_; }
   const std::vector<double>& correction_y() const { return correction_y_; }
   std::size_t n_pack() const { return n_value_ == 4 ? 2 : 1; }
   /// sums [column][row][value] as add_lane_spectra makes them, less `lags` (empty: nothing), times scale ->
-  /// planes [plane][y][x]. Safe from several threads.
+  /// planes [plane][y][x]. May be called from several threads.
   void run(const double* sums, const PackedLags& lags, double scale, View<float, 3> planes) const;
-  /// Bytes that each run() takes for itself.
+  /// Working memory of each run().
   static std::uint64_t scratch_bytes(const EpicPlan& plan, const FftGrid& grid);
 
  private:

@@ -132,8 +132,8 @@ SizedGrid size_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
   for (double& width : half) width = std::min(1.0, width + plan.cell);  // the sky may move a little
   const Extent extent = extent_of(plan, geometry, grid);
   const double highest_hz = plan.highest_hz();
-  // The power of a field that reaches over so many cells reaches over twice as many: it can be interpolated
-  // when the transform has no fewer pixels.
+  // The power of a field that spans n cells has lags over twice as many cells, so it can be interpolated if
+  // the transform has at least as many pixels.
   const auto axis = [&](double n_image, double half_width, double extent_m) {
     const double field = plan.padding * std::max(n_image * plan.cell, 2 * half_width);
     const double cells =

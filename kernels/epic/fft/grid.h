@@ -18,10 +18,10 @@ namespace apsyn {
 struct GridAxis {
   std::size_t n = 0;  ///< cells, and pixels of the transform; a product of 2, 3 and 5
   double cell = 0;    ///< of a pixel, as a direction cosine
-  double half = 0;    ///< largest |direction cosine| that is looked at
-  /// Of a grid cell, in wavelengths.
+  double half = 0;    ///< largest |direction cosine| in the image
+  /// Size of a grid cell, in wavelengths.
   double spacing() const { return 1 / (static_cast<double>(n) * cell); }
-  /// The same as a frequency along the grid, turns per cell: kernels have to be good up to here.
+  /// `half` as a frequency along the grid, in turns per cell: kernels have to be accurate up to here.
   double edge() const { return half * spacing(); }
 };
 
@@ -35,29 +35,29 @@ struct FftGrid {
   Vec3 place(const Vec3& enu_m) const { return multiply(axes, enu_m - origin_m); }
 };
 
-/// UsageError when the array needs a larger grid than can be transformed.
+/// Plans the grid. UsageError when the array needs a larger grid than can be transformed.
 FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
-/// Whether it does not.
+/// Whether plan_fft_grid() would succeed.
 bool fits_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// An antenna so far from the others that without it the grid would have half as many cells at most.
+/// An antenna so far from the others that without it the grid would have at most half as many cells.
 struct FftOutlier {
   std::size_t ant = 0;
   FftGrid without;
 };
-/// None on level ground, where cells beyond the grid's end fold onto its beginning.
+/// No value on level ground, where cells beyond the grid's end wrap around to its beginning.
 std::optional<FftOutlier> fft_outlier(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// From end to end of the antennas that are used, in cells along x and y at a frequency.
+/// Extent of the antennas in use, in cells along x and y, at a frequency.
 std::array<double, 2> spanned_cells(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,
                                     double freq_hz);
 
-/// Whether a grid planned for another geometry still serves: the same array, and axes that move no pixel by
-/// more than a thousandth of one.
+/// Whether a grid planned for another geometry can still be used: the array is the same, and no pixel moves
+/// by more than a thousandth of a pixel.
 bool serves(const FftGrid& grid, const EpicPlan& plan, const EpicGeometry& planned_for,
             const EpicGeometry& geometry);
 
-/// The least product of 2, 3 and 5 that is not below n.
+/// The smallest product of powers of 2, 3 and 5 that is at least n.
 std::size_t smooth_length(std::size_t n);
 
 }  // namespace apsyn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a cell of the grid is made of, for one channel: gridding gathers, so that a row of cells is made in
-// the first-level cache and transformed at once, and no cell is ever added to in memory.
+// The antennas that contribute to each cell of the grid, for one channel: gridding gathers, so that a row of
+// cells is computed in the first-level cache and transformed immediately; nothing is accumulated in memory.
 #pragma once
 
 #include <complex>
@@ -21,8 +21,9 @@ struct GridCell {
   std::uint32_t begin = 0;   ///< its first entry; they end where those of the next cell begin
 };
 
-/// Only rows and cells that an antenna reaches. Cell j of the plane is at j modulo n: at the pixels the
-/// transform is the same. The array is moved so that it begins at cell 0, which turns all antennas alike.
+/// Contains only rows and cells that an antenna reaches. Cell j of the plane is stored at j modulo n, which
+/// does not change the transform at the pixels. The array is moved so that it begins at cell 0, which turns
+/// all antennas alike.
 struct GridLists {
   std::size_t n_row = 0, n_column = 0;           ///< all rows and columns that are reached are below
   bool real = true;                              ///< every c is real
@@ -31,8 +32,8 @@ struct GridLists {
   std::vector<std::uint32_t> row_begin;          ///< [row + 1] its first cell
   std::vector<GridCell> cells;                   ///< [cell + 1]
   std::vector<GridEntry> entries;
-  /// [ant][dy 0 .. cells - 1][dx -(cells - 1) .. cells - 1]: sum_j c_(j + d) conj(c_j). The power that an
-  /// antenna alone leaves at xi is sum_d of it times exp(-2 pi i d.xi), over negative dy too.
+  /// [ant][dy 0 .. cells - 1][dx -(cells - 1) .. cells - 1]: sum_j c_(j + d) conj(c_j). An antenna's own
+  /// power at xi is the sum over d, negative dy included, of this times exp(-2 pi i d.xi).
   Buffer<std::complex<double>, 3> lags;
 };
 
@@ -43,7 +44,7 @@ GridLists make_grid_lists(const EpicPlan& plan, const EpicGeometry& geometry, co
 std::vector<std::vector<std::complex<double>>> aperture_nodes(const EpicPlan& plan, const FftGrid& grid,
                                                               const KernelFit& kernel, double freq_hz);
 
-/// Bytes of one, before it is made.
+/// Memory of a GridLists, known before it is made.
 std::uint64_t grid_lists_bytes(const EpicPlan& plan);
 
 }  // namespace apsyn

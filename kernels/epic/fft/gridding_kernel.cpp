@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kSide = 20;  ///< points along a quarter's side; kernels of 9 cells turn 2.5 times there
 constexpr std::size_t kNodes = 64;
-/// Of a prolate window's response over the sky: it turns 2.25 times at most, of which 24 terms miss 8e-15.
+/// Terms of the series for a prolate window's response over the sky: it oscillates at most 2.25 times, and 24
+/// terms leave an error of 8e-15.
 constexpr std::size_t kResponseTerms = 24;
 
 /// Solves L L^T x = b in place, b complex, L [n][n] lower.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Kernels that put an antenna's voltage on the cells around it.
+// Kernels that spread an antenna's voltage over the cells around it.
 //
 // Cell j, of kernel_cells^2 around the antenna at u (in cells; likewise v and the second axis), takes c_j E,
 // so that at xi = (l, m) du, turns per cell, the transform shows sum_j c_j exp(-2 pi i j.xi) in the place of
 // T(xi) F(xi) exp(-2 pi i u.xi). T is the response that all antennas share and that the image is divided by,
 // the transform of a Kaiser-Bessel or prolate window of as many cells; F(xi) = exp(-2 pi i w (n - 1)), or 1,
-// times conj(a(xi)) of its aperture (EpicPlan::apertures), is the antenna's own. The c_j of an antenna make
+// times conj(a(xi)) of its aperture (EpicPlan::apertures), is the antenna's own. The c_j of an antenna
+// minimise
 //
-//   integral over the sky that is looked at of | sum_j c_j exp(-2 pi i (j - u).xi) / T - F |^2
+// integral over the imaged sky of | sum_j c_j exp(-2 pi i (j - u).xi) / T - F |^2
 //
-// least: without w they come close to the window's own samples, with w no samples do as well.
+// Without w they are close to the window's own samples; with w they do better than any samples of a window.
 #pragma once
 
 #include <array>
@@ -26,14 +27,14 @@ namespace apsyn {
 class KernelResponse {
  public:
   KernelResponse() = default;
-  /// `edge`: the highest frequency that is looked at, turns per cell.
+  /// `edge`: the highest frequency in use, in turns per cell.
   KernelResponse(EpicKernel kind, std::size_t cells, double edge);
   double operator()(double turns_per_cell) const;
 
  private:
   double beta_ = 0, cells_ = 1, scale_ = 1;
   std::vector<double> place_, value_;  // a prolate window's quadrature
-  double edge_ = -1;                   // within which it is a series in the square of what is asked for
+  double edge_ = -1;                   // within which the response is a series in the square of the argument
   ChebyshevSeries series_;
 };
 
@@ -47,11 +48,10 @@ class KernelFit {
   std::int64_t first(double u) const;
   /// c [y][x] of an antenna at (u, v) cells; `w` in wavelengths, 0 for F = 1.
   void weights(double u, double v, double w, std::span<std::complex<double>> c) const;
-  /// The same for an antenna of its own response conj(a) at nodes(). What it leaves of F is returned, RMS
-  /// over RMS.
+  /// The same for an antenna with its own response conj(a) at nodes(). Returns the relative RMS error of F.
   double weights(double u, double v, double w, const std::vector<std::complex<double>>& own,
                  std::span<std::complex<double>> c) const;
-  /// [node] xi of the sky that weights() looks at: all four quarters.
+  /// [node] the xi at which weights() fits, in all four quarters of the sky.
   std::vector<std::array<double, 2>> nodes() const;
 
  private:

@@ -12,10 +12,10 @@
 namespace apsyn {
 namespace {
 
-/// An antenna is tried as an outlier when it is so many times as far out as the next.
+/// An antenna is tried as an outlier if it is this many times as far out as the next one.
 constexpr double kGap = 1.25;
 constexpr double kGain = 0.75;  ///< seconds over those of a single grid that are worth the change
-// Of one Zen 4 core with AVX-512.
+// Measured on one Zen 4 core with AVX-512.
 constexpr double kPair_s = 0.35e-9;    ///< a product of two inputs
 constexpr double kWeight_s = 2.5e-9;   ///< an antenna's weight for a pixel
 constexpr double kImaged_s = 3.8e-11;  ///< a pair's product for a pixel

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the `fft` imagers of all devices prepare, and what they subtract in the end.
+// Preparations of the `fft` imagers on all devices, and the autocorrelations that they subtract at the end.
 #pragma once
 
 #include <complex>
@@ -11,22 +11,22 @@ namespace apsyn {
 
 /// Sums of a pixel: 1 of one polarisation, 2 XX YY, 4 XX YY Re XY Im XY.
 std::size_t fft_values(const EpicPlan& plan);
-/// The first polarisation that is used: the second alone when only its power is wanted.
+/// Index of the first polarisation in use; 1 if only the power of the second is wanted.
 inline std::size_t fft_first_pol(const EpicPlan& plan) {
   return fft_values(plan) == 1 && !plan.first ? 1 : 0;
 }
 
-/// UsageError for what `fft` cannot image; std::logic_error for a plan that contradicts itself.
+/// UsageError for a plan that `fft` cannot image; std::logic_error for one that contradicts itself.
 void check_fft_plan(const EpicPlan& plan);
 
-/// What kernels of the plan's cells leave of the apertures at the highest channel, RMS over RMS, of the worst
-/// kind; 0 without apertures.
+/// Relative RMS error with which kernels of the plan's width represent the apertures at the highest channel,
+/// for the worst kind of antenna; 0 without apertures.
 double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry);
 inline constexpr double kMaxMisfit = 0.01;
 /// UsageError when that is more than kMaxMisfit.
 void check_apertures(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// What is made anew when the antennas move on the grid.
+/// Everything that is recomputed when the antennas move on the grid.
 struct FftGridded {
   FftGridded(const EpicPlan& plan, const EpicGeometry& geometry);
 
@@ -42,11 +42,11 @@ struct FftGridded {
 Buffer<std::complex<float>, 2> fft_factors(const EpicPlan& plan, const EpicGeometry& geometry,
                                            const FftGrid& grid);
 
-/// No cell, and no sum of cells turned by phases, exceeds so many times the largest sample: all antennas in
-/// phase.
+/// Upper bound on any cell, and on any sum of cells with phases, relative to the largest sample: the case of
+/// all antennas in phase.
 double grid_gain(const EpicPlan& plan, const GridLists& lists, std::size_t channel);
 
-/// What each antenna left of itself in an image channel; `powers` [channel][ant * fft_values + value].
+/// Lags of the antennas' own power in an image channel; `powers` [channel][ant * fft_values + value].
 PackedLags fft_auto_lags(const EpicPlan& plan, const FftGridded& gridded, View<const double, 2> powers,
                          std::size_t image);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What images of the field have in common (EpicPlan::field): one spectrum in, complex images out.
+// The common part of imagers of the field (EpicPlan::field): one spectrum in, complex images out.
 #pragma once
 
 #include "kernels/epic/factors.h"
@@ -23,7 +23,7 @@ class FieldImager : public DirectImager {
   void take(EpicImages& images) final;
 
  protected:
-  /// When the geometry is another.
+  /// Called when the geometry has changed.
   virtual void aim(const EpicGeometry& geometry) = 0;
   /// field [pixel] = sum_i g_i exp(-2 pi i nu tau_i) E_i of voltages E [ant], one polarisation of one
   /// channel.

@@ -20,13 +20,13 @@ class AverageBeam {
  public:
   /// std::invalid_argument without A-terms.
   AverageBeam(const IdgPlan& plan, const IdgSetup& setup);
-  /// Takes the weights of plane 0 of a block that is gridded, which belongs to that input. Results do not
-  /// depend on n_threads.
+  /// Adds the weights of plane 0 of a gridded block that belongs to `input`. Results do not depend on
+  /// n_threads.
   void add(const GridBlock& block, std::size_t input = 0);
   /// [y][x] of the image; NaN where l^2 + m^2 >= 1; 0 when nothing had weight.
   Buffer<double, 2> finish() const;
   double weight_sum() const;
-  std::size_t n_inputs() const { return inputs_.size(); }  ///< up to the last one that blocks were added of
+  std::size_t n_inputs() const { return inputs_.size(); }  ///< up to the last one to which blocks were added
   double weight_sum(std::size_t input) const { return inputs_[input].weight; }
   /// The average beam of one input, of weight above 0, at the image's centre pixel.
   double at_centre(std::size_t input) const;

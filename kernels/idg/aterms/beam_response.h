@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an unpolarised source becomes through the A-terms of two stations (aterm_math.h), for many baselines:
-// of each station only five numbers count. With P = adj A_p and the Hermitian G_p = P^H P
+// The response to an unpolarised source through the A-terms of two stations (aterm_math.h), for many
+// baselines: only five numbers of each station matter. With P = adj A_p and the Hermitian G_p = P^H P
 //
 //   1 / N = sqrt(2 |det A_p det A_q|^2 / tr(G_p G_q)),
 //   tr(G_p G_q) = G_p,xx G_q,xx + G_p,yy G_q,yy + 2 Re(G_p,xy conj(G_q,xy)),

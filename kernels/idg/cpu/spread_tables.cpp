@@ -13,7 +13,7 @@ namespace apsyn {
 namespace {
 
 constexpr double pi = std::numbers::pi;
-/// Share of the wanted accuracy that the interpolation in w takes, an RMS like the spread kernel's.
+/// Fraction of the wanted accuracy that interpolation in w may use up, an RMS like that of the spread kernel.
 constexpr double w_share = 0.2;
 
 std::size_t round_up(std::size_t n, std::size_t step) {
@@ -107,14 +107,14 @@ void SubgridTables<T>::make_tables(double error) {
   const FoldedShape folded = shape(1);
   const auto side = static_cast<double>(plan_.settings.subgrid);
   const Taper& taper = plan_.taper;
-  // Between the coarse pixels of the image an error in the padding comes back by about a tenth, over the
-  // taper.
+  // About a tenth of an error in the padding leaks back between the coarse pixels of the image, where it is
+  // divided by the taper.
   const double comes_back = 0.1 / taper(1 / plan_.settings.padding);
   auto share = [&](double eta) { return comes_back * taper(eta); };
   for (const SpreadKernel& kernel : spread_kernels(error, plan_.settings.padding, share)) {
     SpreadTables<T> own{SpreadTaps<T>(kernel), kernel.oversampling(), {}, {}};
     const double period = kernel.oversampling() * side;
-    // A square of the plan and the rounding of its middle.
+    // Half the plan's square, plus the rounding of its middle.
     const std::size_t cells = own.half_cells(static_cast<double>(plan_.bucket()) + 1);
     own.fine.resize({2, cells, folded.columns});
     for (std::size_t j = 0; j < cells; ++j)
@@ -257,7 +257,7 @@ std::size_t max_task_terms(const IdgPlan& plan) {
 }
 
 std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes) {
-  // They should still be in a cache when they are added.
+  // The subgrids should still be in a cache when they are added.
   constexpr std::uint64_t chunk_bytes = 16'000'000;
   return std::clamp<std::uint64_t>(chunk_bytes / bytes_per_subgrid(plan, n_planes), 8, 1024);
 }
@@ -269,7 +269,8 @@ std::uint64_t unused_bytes(const IdgPlan& plan, const IdgSetup& setup, std::size
 
 std::uint64_t subgrid_bytes(const IdgPlan& plan, const IdgSetup& setup) {
   const std::size_t n_planes = setup.n_planes();
-  // Cells and their transforms of up to four planes at once, at twice the cells of a subgrid's side.
+  // Cells and their transforms, for up to four planes together and twice as many cells per side as a subgrid
+  // has.
   const std::uint64_t values = 2 * (setup.aterms == AtermMode::none ? std::min<std::size_t>(n_planes, 4) : 4),
                       side = plan.settings.subgrid,
                       value = plan.settings.precision == Precision::single ? 4 : 8;

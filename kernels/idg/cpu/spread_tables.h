@@ -26,18 +26,18 @@ struct SpreadTables {
   Buffer<T, 3> fine;    ///< [parity][cell][pixel] cos, sin of 2 pi (cell + 1/2) (pixel + 1/2) / fine period
   Buffer<T, 2> factor;  ///< [y][x] taper over the kernel's transforms, positive quadrant
 
-  /// Cells of half a side that visibilities within `reach` uv cells of the middle touch.
+  /// Number of cells on either side of the middle that visibilities within `reach` uv cells of it touch.
   std::size_t half_cells(double reach) const;
 };
 
-/// Nodes t of [-1, 1] with the polynomials that are 1 at one and 0 at the others.
+/// Nodes t in [-1, 1], with the polynomials that are 1 at one node and 0 at the others.
 template <class T>
 struct WNodes {
   std::vector<double> node;
   TermPolynomials<T> terms;
 };
 
-/// What a task is made with.
+/// The tables and sizes used for one task.
 struct TaskTables {
   std::size_t tables = 0, n_terms = 1;
   std::size_t half_u = 0, half_v = 0;  ///< fine cells
@@ -46,12 +46,13 @@ struct TaskTables {
 template <class T>
 class SubgridTables {
  public:
-  /// `kernel_share` of the wanted accuracy is the spread kernel's RMS error over the image, what comes back
-  /// from its padding included. Images average it away more than predicted visibilities do.
+  /// The spread kernel's RMS error over the image, including what leaks back from its padding, is
+  /// `kernel_share` of the wanted accuracy. Averaging reduces it more in images than in predicted
+  /// visibilities.
   SubgridTables(const IdgPlan& plan, double kernel_share);
 
-  /// The cheapest for a task of which n_places in the uv plane, within the reaches (uv cells) of its middle,
-  /// go onto cells.
+  /// The cheapest tables for a task that spreads n_places points onto cells, all within reach_u and reach_v
+  /// (uv cells) of its middle.
   TaskTables choose(const SubgridTask& task, std::size_t n_places, std::size_t n_planes, double reach_u,
                     double reach_v) const;
   const SpreadTables<T>& tables(std::size_t index) const { return tables_[index]; }
@@ -86,8 +87,8 @@ class SubgridTables {
   Buffer<T, 3> coarse_;
 };
 
-/// Fills the batch with the coordinates of channels at (u, v, w) metres, folded: take(done, n) adds what else
-/// there is of n of them, at batch.n, and flush() empties a full batch.
+/// Fills the batch with the coordinates of channels at (u, v, w) metres, folded. take(done, n) adds the other
+/// values of the next n channels at batch.n, and flush() empties a full batch.
 template <class T, class Take, class Flush>
 void for_channels(const std::array<double, 3>& uvw_m, const double* wavenumber, std::size_t n_channels,
                   SpreadBatch<T>& batch, Take take, Flush flush) {

@@ -15,7 +15,7 @@
 
 namespace apsyn::idg_cuda {
 
-/// Of a block; none: all of its rows.
+/// Indices of the rows of a block that are used; no value: all rows.
 using ChosenRows = std::optional<std::vector<std::uint32_t>>;
 template <class T, std::size_t Rank>
 idg::RowBytes rows_of(const View<T, Rank>& array, const ChosenRows& chosen) {
@@ -29,18 +29,18 @@ struct DeviceRows {
   Upload<double> uvw, path, wavenumber;
   Upload<float> weight;
   std::size_t n_row = 0, n_chan = 0;
-  std::size_t weight_planes = 0;                 ///< 1 where those of the block are all alike
+  std::size_t weight_planes = 0;  ///< 1 if the weights of a visibility are the same in all planes
   std::size_t n_chan_slots = 0, n_stations = 0;  ///< of the A-terms; 0 without
   bool with_path = false, with_weight = false, with_station = false;
   Upload<std::uint32_t> row_weight, station, row_slot, chan_slot, chosen_row;
   Upload<float2> data, jones;
-  bool fetches_data = false;  ///< the device does, from pinned memory
+  bool fetches_data = false;  ///< whether the device reads the data from pinned memory itself
 
-  /// What of the values travels while threads look at the weights, most of which need not travel.
+  /// Bytes of the values that are copied while threads inspect the weights, most of which need not be copied.
   static constexpr std::size_t kAheadBytes = std::size_t{64} << 20;
 
-  /// What cutting needs, and the first of the values; of the chosen rows, or of all where there is no choice.
-  /// Work given to the stream from now on sees it.
+  /// Copies what cutting needs, and the first of the values, for the chosen rows or, without a choice, for
+  /// all. Work enqueued in the stream from now on sees it.
   void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream,
                      const ChosenRows& chosen = {}) {
     const std::size_t n_weight_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
@@ -71,7 +71,8 @@ struct DeviceRows {
                                  static_cast<std::uint32_t>(n_weight_chan),
                                  weight.reserve(n_row * n_weight_chan), stream);
   }
-  /// Whether the device fetches the values; the list of their rows goes ahead of everything.
+  /// Starts fetching the values by the device itself, if possible; the list of their rows is sent before
+  /// everything else. Returns whether it does.
   bool fetch_data(Uploader& uploader, const idg::RowBytes& from, const std::vector<std::uint32_t>& chosen) {
     if (!can_fetch(from)) return false;
     Transfer list = transfer(chosen_row, chosen.data(), chosen.size());
@@ -80,7 +81,7 @@ struct DeviceRows {
     uploader.fetch(data.reserve(from.size() / sizeof(float2)), from, chosen_row.data());
     return true;
   }
-  /// Weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
+  /// A visibility's polarisations mostly have the same weight: then a quarter of the bytes suffices.
   void copy_weight(Uploader& uploader, const idg::RowBytes& from) {
     if (weight_planes == 2 || weight_planes == 4) {
       const Transfer alike = transfer_alike(weight, from, weight_planes);
@@ -92,7 +93,8 @@ struct DeviceRows {
     const Transfer all = transfer(weight, from);
     uploader.send({&all, 1});
   }
-  /// The rest, after copy_geometry(). The caller's memory is read until Uploader::settle() has come back.
+  /// Copies the rest, after copy_geometry(). The caller's memory is read until Uploader::settle() has
+  /// returned.
   void copy_values(Uploader& uploader, const GridBlock& block, const ChosenRows& chosen = {}) {
     std::vector<Transfer> all{transfer(path, rows_of(block.path_m, chosen)),
                               transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
@@ -114,7 +116,7 @@ struct DeviceRows {
   }
 };
 
-/// What a pass over `layers` makes of a block's rows.
+/// The work of a pass over `layers` for a block's rows.
 struct BlockWork {
   LayerRange layers{};
   idg::DeviceTables tables;

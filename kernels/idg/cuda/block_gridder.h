@@ -21,11 +21,11 @@ namespace apsyn::idg_cuda {
 template <class T>
 class BlockGridder {
  public:
-  /// On the device, which is the current one from now on.
+  /// Makes `device` the current one and allocates there.
   BlockGridder(int device, const IdgPlan& plan, const IdgSetup& setup);
   ~BlockGridder() { cudaStreamSynchronize(stream_.get()); }
 
-  /// As the device divides blocks by it.
+  /// The plan by which the device divides blocks.
   const IdgPlan& plan() const { return plan_; }
   /// Dividing happens in `cuts`, the rest in `stream`.
   cudaStream_t stream() const { return stream_.get(); }
@@ -34,17 +34,17 @@ class BlockGridder {
 
   void begin_pass(const LayerRange& layers);
   const LayerRange& layers() const { return layers_; }
-  /// Lists what the pass's layers need of rows whose geometry and weights `cuts` sees. False when a
-  /// coordinate is refused: partition() says which.
+  /// Divides rows, whose geometry and weights the stream cuts() sees, for the pass's layers. False when a
+  /// coordinate is refused; partition() then says which.
   bool divide(const DeviceRows& rows, BlockWork& work);
   /// Memory for sums over rows that have been divided, so that grid() allocates none for them.
   void reserve(const BlockWork& work) { sums_.reserve_slots(work.tasks, work.tracks); }
-  /// About what these sums take of the device.
+  /// Estimate of the device memory for these sums.
   std::size_t sums_bytes(const BlockWork& work) const {
     return sums_.prepared_bytes(work.tasks, work.tracks);
   }
   /// Adds rows that have been divided, with `data` [row][chan][plane] for their visibilities, which the
-  /// stream sees. turned: by the rows' paths, where there are any.
+  /// stream sees. turned: multiply by the phases of the rows' paths, if the block has any.
   void grid(const DeviceRows& rows, const BlockWork& work, const float2* data, bool turned = true);
   void end_pass();
 

@@ -16,7 +16,8 @@ namespace {
 constexpr double kMaxTensorTaskPhase = 4;
 static_assert(kMaxTensorTaskPhase <= max_phi(TensorTerms::four) * kMaxBins);
 
-/// Padding beyond the range of n that bins of w are made for.
+/// Bins of w are made for the range of n within the padded field divided by this, or within the image if that
+/// is larger.
 constexpr double kMaxPadding = 1.5;
 
 }  // namespace

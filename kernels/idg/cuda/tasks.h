@@ -25,11 +25,11 @@ struct WExpansions {
 WExpansions make_w_expansions(const IdgPlan& plan, bool has_tensor_cores);
 bool has_tensor_cores(int device);
 /// The plan as sums on tensor cores take it. Few bins of w: their phases are relative to the middle of what n
-/// is within the image, for beyond it errors hardly matter. And tasks long in w: bins cost the same whichever
-/// tasks they belong to, and the fewer tasks the fewer subgrids.
+/// is within the image, for beyond it errors hardly matter. And tasks long in w: a bin costs the same
+/// whichever task it belongs to, and fewer tasks mean fewer subgrids.
 IdgPlan plan_for_tensor_cores(IdgPlan plan);
 
-/// What the device's lists of a pass need of them.
+/// Parameters for the device's lists of a pass.
 ListPlan list_plan(const IdgPlan& plan, const WExpansions& expansions, std::size_t n_outputs,
                    const LayerRange& layers);
 

@@ -9,13 +9,12 @@
 
 namespace apsyn::idg {
 
-/// Rows of a baseline that are cut one after the other; more are cut by several threads.
+/// Number of rows of a baseline that are cut one after the other; longer baselines are divided among threads.
 constexpr std::uint32_t kRowsAtOnce = 4096;
-/// A range of channels never takes more than this part of what a subgrid holds, so that several times fit
-/// too.
+/// Largest fraction of a subgrid's extent that a range of channels takes, so that several times fit as well.
 constexpr double kChannelShare = 0.6;
 
-/// What of a row's weights are not 0.
+/// How many of a row's weights differ from 0.
 enum class RowData : std::uint8_t { none, some, all };
 
 struct ChannelRange {
@@ -23,7 +22,7 @@ struct ChannelRange {
   double min_wavenumber, max_wavenumber;
 };
 
-/// A block's arrays, in the memory of whoever cuts.
+/// A block's arrays, in the memory of the processor that cuts.
 struct CutRows {
   const double* uvw_m;       ///< [row][3]
   const double* wavenumber;  ///< [chan]
@@ -41,7 +40,7 @@ struct CutRows {
   }
 };
 
-/// Share of a subgrid that a row takes for a step of 1 in wavenumber.
+/// Fraction of a subgrid's extent that a row spans for a wavenumber range of 1.
 APSYN_CUT double share_of(const CutLimits& limits, const CutRows& rows, std::uint32_t row) {
   const double* uvw = rows.uvw_m + 3 * std::size_t(row);
   return greater(
@@ -49,8 +48,8 @@ APSYN_CUT double share_of(const CutLimits& limits, const CutRows& rows, std::uin
       fabs(uvw[2]) / limits.max_w_extent);
 }
 
-/// The channels from `first` on that rows of at most that share may take together, within A-term slots. Not
-/// more than a subgrid takes visibilities, so that no row alone makes a larger one.
+/// The channels from `first` on that rows with at most that share may take together, within one A-term slot.
+/// There are at most kMaxVisibilities, so that no row alone exceeds a subgrid.
 APSYN_CUT ChannelRange channel_range(const CutRows& rows, double share, std::uint32_t first) {
   ChannelRange range{first, 1, rows.wavenumber[first], rows.wavenumber[first]};
   for (std::uint32_t chan = first + 1; chan < rows.n_chan && range.n < kMaxVisibilities; ++chan) {
@@ -86,9 +85,9 @@ class Cutter {
     open_ = false;
   }
 
-  /// What add() does with rows that have all of their data, several at a time: whether the open sub-table
-  /// takes a row together with n_before rows before it, `box` being that of all of them, and its taking them.
-  /// Out is not told of the runs.
+  /// add() for several complete rows at a time: takes_too() says whether the open sub-table can take a row
+  /// together with the n_before rows before it, whose joint extent is `box`; take_too() takes them. Runs are
+  /// not reported to Out.
   APSYN_CUT bool takes_too(std::uint32_t row, const UvwBox& box, std::uint32_t n_before,
                            const ChannelRange& range) const {
     return open_ && same_key(row) && limits_.holds(table_.box.joined(box), table_.layer) &&
@@ -99,7 +98,7 @@ class Cutter {
     table_.n_runs += n_rows;
     table_.n_visibilities += n_rows * range.n;
   }
-  /// Of a row and its channels.
+  /// Extent of a row's visibilities in a range of channels.
   APSYN_CUT UvwBox box_of(std::uint32_t row, const ChannelRange& range) const {
     const double* uvw = rows_.uvw_m + 3 * std::size_t(row);
     const double sign = uvw[2] < 0 ? -1 : 1;
@@ -134,7 +133,7 @@ class Cutter {
     }
   }
 
-  /// Halves what lies across the border of two layers, until it fits.
+  /// Halves a range that crosses the border between two layers until it fits.
   APSYN_CUT void add_all(std::uint32_t row, const ChannelRange& range) {
     if (take(row, range)) return;
     std::uint32_t ends[33], first = range.first;

@@ -9,8 +9,8 @@
 
 namespace apsyn::idg {
 
-/// std::sort by threads: pieces first, then pairs of neighbours are merged. `less` must tell all items apart,
-/// so that there is one order only.
+/// std::sort by threads: pieces are sorted, then pairs of neighbours are merged. `less` must be a strict
+/// total order, so that the result is unique.
 template <class T, class Less>
 void parallel_sort(unsigned n_threads, std::vector<T>& items, const Less& less) {
   constexpr std::size_t worthwhile = 1 << 13, n_pieces = 16;

@@ -2,9 +2,9 @@
 // The assignment of visibilities to subgrids. A subgrid takes visibilities whose u, v lie between the whole
 // cells of a square of plan.bucket() cells and whose w are near one layer; it stands on the middle of these
 // cells, and takes w relative to the middle of theirs. Each baseline is cut into sub-tables of (time,
-// channel); with A-terms these are the subgrids, of one pair of slots each, and without, those with few
-// visibilities are joined across baselines. Consecutive channels of a row that share a subgrid stay together
-// as a run.
+// channel); with A-terms each sub-table is a subgrid and belongs to one row slot and one channel slot;
+// without A-terms, sub-tables with few visibilities are joined across baselines. Consecutive channels of a
+// row that share a subgrid stay together as a run.
 //
 // Visibilities with w < 0 are folded: they count as their conjugates at (-u, -v, -w), with p and q exchanged
 // (and XY with YX).
@@ -40,8 +40,8 @@ struct Partition {
 
 /// Only the tasks that touch the layers. DataError when a visibility's u, v or w exceeds what the plan was
 /// made for, or u, v are beyond all bounds. The same for any number of threads. Sub-tables with fewer than
-/// `few` visibilities may be joined: on a GPU, where a visibility costs far more than its share of a subgrid,
-/// those that are small only; gridding on a CPU all.
+/// `few` visibilities may be joined. A GPU, where a visibility costs far more than its share of a subgrid,
+/// joins only small ones; the CPU gridder lets all be joined.
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers, unsigned n_threads,
                     std::uint32_t few = idg::kFewVisibilities);
 

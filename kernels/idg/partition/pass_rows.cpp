@@ -30,7 +30,7 @@ std::uint32_t largest_station(const GridBlock& block, std::size_t begin, std::si
   return begin == end ? 0 : *std::max_element(station + 2 * begin, station + 2 * end);
 }
 
-/// |w| in wavelengths beyond which nothing is of a layer of the pass.
+/// |w| in wavelengths beyond which no visibility belongs to a layer of the pass.
 struct Reach {
   double low = -INFINITY, high = INFINITY;
 };
@@ -62,7 +62,7 @@ std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, cons
   auto baseline = [&](std::size_t row) -> std::uint8_t& {
     return wanted[block.station(row, 0) * n_station + block.station(row, 1)];
   };
-  // Most blocks have all stations in their first rows.
+  // In most blocks the first rows contain all stations.
   for (std::atomic<bool> known = false; !known;) {
     known = true;
     wanted.assign(n_station * n_station, 0);

@@ -14,16 +14,16 @@
 
 namespace apsyn::idg {
 
-/// The rows, in their order, of all baselines that come near the pass's layers. Of each baseline all rows or
-/// none, and every baseline that has visibilities in a layer of the pass: how rows are cut depends on the
-/// rows of the baseline before them, and how small sub-tables are joined on all those of their layer, so that
-/// partition() makes of these rows what it makes of all. Nothing: all rows, as always where the block has no
-/// stations, unless the pass has no layers. `memory` is used again, whatever it holds.
+/// The rows, in their order, of all baselines that come near the pass's layers: every baseline with
+/// visibilities in a layer of the pass is included, with all of its rows. How rows are cut depends on earlier
+/// rows of their baseline, and how small sub-tables are joined depends on all those of their layer, so
+/// partition() gives the same tasks for these rows as for all. No value means all rows; this is always so if
+/// the block has no stations, unless the pass has no layers. `memory` is reused; its contents are ignored.
 std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, const GridBlock& block,
                                                        const LayerRange& layers, unsigned n_threads,
                                                        std::vector<std::uint32_t> memory = {});
 
-/// Rows of an array [row][...], one behind the other: all, or those that are chosen.
+/// Rows of an array [row][...] as one sequence of bytes: all of them, or the chosen ones.
 class RowBytes {
  public:
   RowBytes(const void* array, std::size_t bytes, std::size_t n_row, const std::uint32_t* chosen,
@@ -35,11 +35,11 @@ class RowBytes {
         size_(chosen == nullptr ? bytes : n_chosen * row_bytes_) {}
   std::size_t size() const { return size_; }
   std::size_t row_bytes() const { return row_bytes_; }
-  /// Where they are, if in one piece; else null.
+  /// Their address if all rows are wanted, since they are then contiguous; else null.
   const std::byte* whole() const { return chosen_ == nullptr ? array_ : nullptr; }
   /// The array with the rows that are not chosen, from its first byte to its last one.
   std::span<const std::byte> array() const { return {array_, array_bytes_}; }
-  /// use(where they are, how many) for the bytes [first, first + n), in their order.
+  /// Calls use(address, number of bytes) for the bytes [first, first + n), in order.
   template <class Use>
   void for_each_run(std::size_t first, std::size_t n, const Use& use) const {
     if (chosen_ == nullptr) return use(array_ + first, n);
@@ -56,7 +56,7 @@ class RowBytes {
   }
 
  private:
-  /// Of rows that are to come, lest whoever reads them waits for each: few of them are neighbours.
+  /// Prefetches rows ahead, because few chosen rows are neighbours and the reader would wait for each.
   static constexpr std::size_t kRowsAhead = 12, kMaxAskedBytes = 512, kLineBytes = 64;
   void ask_for(std::size_t i) const {
     if ((i + 1) * row_bytes_ > size_) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Weights as most observations have them: in a row one value, or 0 where there is no data, and the same in
-// all planes. A value and a bit for each channel then say all, an eighth of the bytes of one plane's weights
-// and less.
+// all planes. One value and a bit for each channel then suffice: at most an eighth of the bytes of one
+// plane's weights.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace apsyn::idg {
 std::size_t row_weight_words(std::size_t n_chan);
 /// Whether rows can be packed, and are then shorter.
 bool can_pack_rows(std::size_t n_chan, std::size_t n_planes);
-/// weight [row][chan][plane] to packed [row][word]; false, and anything in `packed`, where a row has other
-/// weights. Bits are compared, so that NaN is like itself.
+/// Packs weight [row][chan][plane] into packed [row][word]. Returns false, with `packed` undefined, if a
+/// row's weights are not of this kind. Bits are compared, so that NaN equals itself.
 bool pack_row_weights(const float* weight, std::size_t n_rows, std::size_t n_chan, std::size_t n_planes,
                       std::uint32_t* packed);
 

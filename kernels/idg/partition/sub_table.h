@@ -22,13 +22,13 @@ struct VisibilityRun {
 
 namespace idg {
 
-/// So that threads share the work evenly.
+/// Upper limit on a subgrid's visibilities, so that threads share the work evenly.
 constexpr std::uint32_t kMaxVisibilities = 8192;
-/// Subgrids with fewer cost more for themselves than for their visibilities.
+/// With fewer visibilities than this, a subgrid costs more than its visibilities do.
 constexpr std::uint32_t kFewVisibilities = kMaxVisibilities / 4;
-/// Small sub-tables of a layer, in the order in which neighbours are joined, that one thread joins.
+/// Number of a layer's small sub-tables, in the order in which neighbours are joined, that one thread joins.
 constexpr std::uint32_t kJoinedAtOnce = 128;
-/// Beyond so many uv cells from the middle a coordinate is none.
+/// Coordinates farther than this from the middle, in uv cells, are refused.
 constexpr double kFarthestCells = 1u << 30;
 
 APSYN_CUT double lesser(double a, double b) {
@@ -48,7 +48,8 @@ struct UvwBox {
     min_v = lesser(min_v, v), max_v = greater(max_v, v);
     min_w = lesser(min_w, w), max_w = greater(max_w, w);
   }
-  /// Whether all that it includes are numbers: one that is not widens nothing, and would hide in a wider box.
+  /// Whether all coordinates that went into it are numbers: a NaN widens nothing and would go unnoticed in a
+  /// wider box.
   APSYN_CUT bool has_place() const { return min_u <= max_u && min_v <= max_v && min_w <= max_w; }
   APSYN_CUT UvwBox joined(const UvwBox& other) const {
     return {lesser(min_u, other.min_u),  greater(max_u, other.max_u), lesser(min_v, other.min_v),
@@ -98,8 +99,8 @@ struct CutLimits {
   APSYN_CUT bool in_pass(std::uint32_t layer) const {
     return n_layers > 0 && layer < first_layer + n_layers && layer + reach > first_layer;
   }
-  /// Whether the pass takes a whole subgrid, once small ones have been joined: others join as they do
-  /// without. Of subgrids between its first and its last layer the layer decides alone: they may reach below
+  /// Whether the pass takes a whole subgrid, after small ones have been joined (joining does not depend on
+  /// the pass). Between the pass's first and last layer only the layer decides: such subgrids may reach below
   /// min_w or above max_w by layer_slack.
   APSYN_CUT bool takes(const SubTable& table) const {
     const double w = (table.box.min_w + table.box.max_w) / 2;

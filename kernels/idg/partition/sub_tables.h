@@ -15,7 +15,7 @@ CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers);
 /// DataError that says why a box is refused.
 [[noreturn]] void refuse_box(const CutLimits& limits, const UvwBox& box);
 
-/// Whether rows have weights that are not 0.
+/// For each row, whether none, some or all of its weights differ from 0.
 std::vector<RowData> survey_rows(const GridBlock& block, unsigned n_threads);
 CutRows cut_rows(const GridBlock& block, const std::vector<RowData>& data);
 
@@ -25,8 +25,8 @@ struct SubTables {
   std::vector<VisibilityRun> runs;
 };
 
-/// Cuts rows of one baseline and appends what touches the pass. What does not is left out only now, because
-/// which layer a row goes to depends on the rows before it.
+/// Cuts rows of one baseline and appends the sub-tables that touch the pass. The others are dropped only
+/// here, because the layer of a row depends on the rows before it.
 void cut_sub_tables(const CutLimits& limits, const CutRows& block, std::span<const std::uint32_t> rows,
                     SubTables& out);
 

@@ -11,10 +11,10 @@
 namespace apsyn {
 namespace {
 
-/// Of PCI Express 5 with 16 lanes, as measured.
+/// Throughput of PCI Express 5 with 16 lanes, as measured.
 constexpr double kBusBytesPerSecond = 5e10;
 
-/// How often baselines' paths along time and along frequency are cut by squares.
+/// How often the paths of baselines, along time and along frequency, are cut by the borders of squares.
 double count_cuts(const IdgPlan& plan, const IdgWorkload& work, double share_of_time) {
   const double cells =
       static_cast<double>(plan.n_u) * plan.image.cell_rad / static_cast<double>(plan.bucket());

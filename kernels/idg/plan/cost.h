@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What gridding or degridding by a plan would take.
+// Estimated time of gridding or degridding with a plan.
 #pragma once
 
 #include "kernels/idg/idg.h"
 
 namespace apsyn {
 
-/// Plans of this accuracy and more are the tensor cores', whose sums err by 5e-6 and images by 7.1e-6 at most
-/// as measured, and their layers are transformed in float32.
+/// Plans whose accuracy is this number or larger run on tensor cores, with measured errors of up to 5e-6 in
+/// sums and 7.1e-6 in images, and their layers are transformed in float32.
 inline constexpr double kFastGpuAccuracy = 8e-6;
 inline bool is_fast_on_gpu(const IdgPlan& plan) {
   return plan.settings.precision == Precision::single && plan.settings.accuracy >= kFastGpuAccuracy;
@@ -19,8 +19,8 @@ struct PlanCost {
   double visibility_s = 0;  ///< for each
   double subgrids_s = 0;    ///< for all
   double layer_s = 0;       ///< for each
-  /// For each, on its way to a GPU, which computes meanwhile: no plan has more or fewer of them, but ranges
-  /// of w do.
+  /// For copying each visibility to a GPU, which computes meanwhile. All plans copy the same number of
+  /// visibilities, but ranges of w differ.
   double travel_s = 0;
 };
 PlanCost modelled_cost(const IdgPlan& plan, const IdgWorkload& work);
@@ -35,9 +35,10 @@ inline double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
 
 namespace apsyn::idg_degrid {
 
-// Whether rows are made of nodes on a GPU, and travel, or nodes travel, and the host makes rows of them.
+// Rows can be interpolated from nodes on the GPU and then copied to the host, or nodes are copied and the
+// host interpolates the rows.
 
-/// What is known of rows that are predicted together.
+/// Counts of rows that are predicted together.
 struct RowCounts {
   std::uint64_t n_visibilities = 0;
   std::uint64_t n_runs = 0;  ///< of consecutive channels, those of a row on a track
@@ -47,7 +48,7 @@ struct RowCounts {
   std::size_t n_planes = 1;
 };
 
-/// Whether it takes less when the host makes the rows.
+/// Whether it is faster to let the host make the rows.
 bool leaves_rows(const RowCounts& counts);
 
 }  // namespace apsyn::idg_degrid

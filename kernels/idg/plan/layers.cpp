@@ -11,11 +11,11 @@ namespace apsyn::idg {
 namespace {
 
 constexpr double two_pi = 2 * std::numbers::pi;
-/// Largest w phase that a subgrid's visibilities take on relative to their middle: six Chebyshev terms at
-/// 1e-6.
+/// Largest w phase of a subgrid's visibilities relative to their middle, in radians: it takes six Chebyshev
+/// terms at 1e-6.
 constexpr double kMaxTaskPhase = 1.1;
-/// Subgrids may reach so much of a step across the border between layers, lest every path that crosses one be
-/// cut.
+/// Fraction of a layer step by which subgrids may reach across the border between layers, so that not every
+/// path that crosses one has to be cut.
 constexpr double kSlack = 0.1;
 
 std::size_t layers_within(double most, double largest) {

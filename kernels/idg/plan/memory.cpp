@@ -22,7 +22,8 @@ std::uint64_t layer_bytes(const IdgPlan& plan, std::size_t n_planes) {
   return 2 * real_bytes(plan) * plan.n_u_stored() * plan.n_v_stored() * n_planes;
 }
 
-/// What each thread keeps of a layer's columns: the columns, their pixels, and the phases of one.
+/// Each thread's working memory for a layer's columns: the columns, their pixels, and the phases of one
+/// column.
 std::uint64_t columns_bytes(const IdgPlan& plan) {
   constexpr std::uint64_t at_once = 8;
   return std::max(at_once * plan.n_v, plan.n_u) * sizeof(std::complex<double>) +

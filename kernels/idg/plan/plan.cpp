@@ -18,7 +18,7 @@ namespace {
 
 using namespace idg;
 
-/// Below this many turns across the whole image, w asks for no kernel padding of its own.
+/// With fewer turns than this across the whole image, w needs no additional kernel padding.
 constexpr double kSmallPhase = 0.1;
 
 void check(const ImageGeometry& image, const IdgSettings& settings) {
@@ -38,7 +38,7 @@ void check(const ImageGeometry& image, const IdgSettings& settings) {
                      settings.subgrid);
 }
 
-/// Takes over `plan` when it is the cheapest yet.
+/// Keeps `plan` if it is the cheapest so far.
 struct Best {
   IdgPlan plan;
   double taper_error = 0;  ///< that may be, of a kernel's taper, or is, of the kernel padding's without w
@@ -53,16 +53,16 @@ struct Best {
   }
 };
 
-/// Times the error without w may be the one with it, where a kernel padding is too small for the accuracy and
-/// sets its own standard.
+/// Where a kernel padding is too small for the accuracy, the error with w may be this many times the error
+/// without.
 constexpr double kMoreThanWithoutW = 1.3;
 
-/// What the taper may err by with w.
+/// Error that the taper may have when w is included.
 double taper_limit(const IdgSettings& settings, double error_without_w) {
   return std::max(allowed_taper_error(settings, true), kMoreThanWithoutW * error_without_w);
 }
 
-/// The taper for the plan as it has become; more layers should its error be more than was thought.
+/// Fits the taper to the finished plan; takes more layers if its error turns out larger than estimated.
 void settle_taper(Best& best, double max_w) {
   IdgPlan& plan = best.plan;
   if (plan.w_handling == WHandling::kernel) {
@@ -81,7 +81,7 @@ void settle_taper(Best& best, double max_w) {
   }
 }
 
-/// Subgrids to try with a kernel padding.
+/// Subgrid sizes to try with a kernel padding.
 std::vector<std::size_t> subgrid_sizes(const IdgSettings& settings, std::size_t kernel_padding) {
   if (settings.subgrid != 0) return {settings.subgrid};
   std::vector<std::size_t> sizes;
@@ -91,7 +91,7 @@ std::vector<std::size_t> subgrid_sizes(const IdgSettings& settings, std::size_t 
   return sizes;
 }
 
-/// Kernel paddings to try: more of it means fewer layers, and more subgrids.
+/// Kernel paddings to try: a larger one means fewer layers but more subgrids.
 std::vector<std::size_t> kernel_paddings(const IdgSettings& settings, double wanted, double w_phase) {
   if (settings.kernel_padding != 0) return {settings.kernel_padding};
   const std::size_t least = min_kernel_padding(settings, wanted) + settings.aterm_cells;
@@ -103,13 +103,13 @@ std::vector<std::size_t> kernel_paddings(const IdgSettings& settings, double wan
   return result;
 }
 
-/// A plan but for its layers.
+/// A plan without its layers.
 struct Candidate {
   IdgPlan plan;
   Field field;
 };
 
-/// One for each size of subgrids that goes with the kernel padding of `plan`.
+/// One plan for each subgrid size that goes with the kernel padding of `plan`.
 std::vector<Candidate> candidates_of(IdgPlan plan) {
   const IdgSettings asked = plan.settings;
   std::vector<Candidate> candidates;
@@ -129,8 +129,8 @@ std::vector<Candidate> candidates_of(IdgPlan plan) {
   return candidates;
 }
 
-/// Whether half_w from low up to high, in steps, mean different numbers of layers, with one of which one of
-/// the candidates would be the cheapest yet.
+/// Whether different half_w between low and high (in steps) lead to different numbers of layers, and one of
+/// these would make a candidate the cheapest so far.
 bool half_w_matters(std::span<const Candidate> candidates, const Best& best, const IdgWorkload& work,
                     double low, double high) {
   const double max_w = work.max_w_lambda, step = kHalfWStep * max_half_w(max_w);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window over the padded field that makes subgrids small, and how large the error is that it leaves.
+// The window over the padded field that makes subgrids small, and the error that it leaves.
 //
 // A subgrid samples taper(x) exp(i phase(x)) at L points across the padded field, eta in [-1, 1], and stands
 // for it by L Fourier coefficients (uv cells). The error of the final image is the part of the spectrum that
@@ -28,7 +28,7 @@ class Taper {
   /// least_misfit: a prolate function times an even polynomial, coefficients of P_0, P_2, P_4 ..
   Taper times(std::vector<double> factor) const;
   double operator()(double eta) const;  ///< 1 at eta = 0, 0 outside [-1, 1]
-  /// The same bits for all of eta, in less time.
+  /// operator() for all values of eta, bit for bit the same but faster.
   std::vector<double> at(const std::vector<double>& eta) const;
   TaperKind kind() const { return kind_; }
   double c() const { return c_; }
@@ -40,8 +40,8 @@ class Taper {
   std::vector<double> factor_;   ///< likewise; empty = 1
 };
 
-/// What a subgrid has to hold besides the taper: the residual w phase -2 pi half_w (n - n_mid) on the line
-/// through the field where n varies fastest; 0 for none.
+/// What a subgrid has to represent besides the taper: the residual w phase -2 pi half_w (n - n_mid) on the
+/// line through the field where n varies fastest. half_w = 0: no phase.
 struct ResidualPhase {
   double half_w = 0;          ///< wavelengths
   double half_width_l = 0;    ///< direction cosine at eta = 1
@@ -52,7 +52,8 @@ struct ResidualPhase {
 /// subgrid serves, when half of `support` cells are free beyond the two cells that it lies between.
 double taper_error(const Taper& taper, double support, double padding, const ResidualPhase& phase);
 
-/// The least c whose error is at most `wanted`, or the c of least error: a flat taper loses fewer digits.
+/// The smallest c whose error is at most `wanted`, or else the c of smallest error: a flat taper loses fewer
+/// digits.
 double choose_taper_c(TaperKind kind, double support, double padding, double wanted);
 
 }  // namespace apsyn

@@ -26,7 +26,7 @@ bool fitted(const IdgSettings& settings) {
   return settings.taper == TaperKind::least_misfit;
 }
 
-/// What A-terms need is not there for the taper.
+/// Cells that A-terms need are not available to the taper.
 double support_of(const IdgSettings& settings) {
   const std::size_t free = settings.free_cells();
   return static_cast<double>(free - std::min(free - 1, settings.aterm_cells));
@@ -41,10 +41,10 @@ std::vector<ResidualPhase> phases_of(const IdgPlan& plan, const Field& field, do
 
 TaperCase case_of(const IdgSettings& settings) {
   const double support = support_of(settings);
-  // Without a subgrid yet: one with a square of some size.
+  // The subgrid is not chosen yet: assume one with a square of medium size.
   const std::size_t subgrid = settings.subgrid != 0 ? settings.subgrid : settings.kernel_padding / 2 * 2 + 16;
-  // Of the uv grid's cells, which many visibilities are added to and layers summed; and of Jones matrices,
-  // float32 always.
+  // Rounding of the uv grid's cells, to which many visibilities are added and whose layers are summed; and of
+  // Jones matrices, which are always float32.
   const double rounding = settings.precision == Precision::single ? std::max(3e-7, settings.accuracy / 1000)
                           : settings.aterm_cells != 0             ? 1e-13
                                                                   : 2e-15;

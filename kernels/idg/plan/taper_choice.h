@@ -16,11 +16,11 @@ struct Field {
 };
 Field measure_field(const IdgPlan& plan);
 
-/// The error of the taper that a plan may have for its accuracy, everything else apart. `with_w`: for the
-/// phase of w as well, which small squares in much padding have all over.
+/// The error that a plan's accuracy leaves to the taper alone. `with_w`: the taper also has to hold the phase
+/// of w, which fills small squares in much padding completely.
 double allowed_taper_error(const IdgSettings& settings, bool with_w);
 
-/// Least kernel padding for an error without w.
+/// The smallest kernel padding that reaches the error `wanted` when w is ignored.
 std::size_t min_kernel_padding(const IdgSettings& settings, double wanted);
 
 struct ChosenTaper {
@@ -28,20 +28,20 @@ struct ChosenTaper {
   double error = 0;
 };
 
-/// For the plan's kernel padding, without w; an error of `wanted` will do. The plan's subgrid may be 0.
-/// Fitted tapers are the best there is, or, to know no more than that, the first found whose error is
-/// `enough` at most.
+/// The taper for the plan's kernel padding when w is ignored; an error of `wanted` suffices. The plan's
+/// subgrid may be 0. A fitted taper is the best one, or the first found with an error of at most `enough` for
+/// callers that only need to know whether one exists.
 ChosenTaper taper_without_w(const IdgSettings& settings, double wanted, double enough = 0);
-/// For the plan's subgrid and visibilities as far as half_w from a layer. A taper that is not fitted to w is
-/// the plan's own. `enough` as above.
+/// The taper for the plan's subgrid when visibilities are up to half_w from a layer; the plan's own taper if
+/// its kind is not fitted to w. `enough` as above.
 ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w, double enough = 0);
 
-/// Whether it matters which of the half_w from low up to high, this one excluded, is the largest.
+/// Whether the result depends on which half_w in [low, high) is the largest possible one.
 using HalfWMatters = std::function<bool(double low, double high)>;
-/// In steps of so much of the largest that is wanted.
+/// Step of half_w, as a fraction of the largest half_w that is wanted.
 inline constexpr double kHalfWStep = 1.0 / 256;
 /// Largest |w - w_layer| whose phase still fits into the kernel padding beside the taper with an error of at
-/// most `limit`; up to `most`. Where it does not matter which it is, one of these.
+/// most `limit`; up to `most`. Within a range for which `matters` is false, any value of that range.
 double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most,
                       const HalfWMatters& matters);
 

@@ -39,7 +39,7 @@ std::vector<VisibilityPlace> places_for_fit(double square) {
   return places_of(square, 0.12, 1.3);
 }
 
-/// Others than the fit's, and more of them.
+/// Different places from those of the fit, and more of them.
 std::vector<VisibilityPlace> places_for_error(double square) {
   return places_of(square, 0.1, 1.2);
 }
@@ -73,7 +73,7 @@ double mean_inverse_square(const GaussLegendre& nodes, const std::vector<double>
   return sum;
 }
 
-/// The worst phase's misfit over both axes, and rounding.
+/// The misfit of the worst phase, over both axes, with rounding added.
 double total_error(const Misfit& misfit, const std::vector<Complex>& e, const std::vector<double>& at_nodes,
                    const std::vector<double>& at_pixels, double rounding) {
   const std::size_t n_nodes = at_nodes.size();
@@ -204,12 +204,12 @@ FittedTaper fit_taper(const TaperCase& wanted, double enough) {
   const MisfitTables tables(wanted);
   const Misfit everywhere(wanted, tables, places_for_error(square_of(wanted)));
   const double room = std::max(3.0, wanted.support - 1.6 * cells_of_phase(wanted));
-  // No steeper than rounding allows: from there the steps find back only slowly.
+  // The start must not be steeper than rounding allows: from a taper that is, the steps return only slowly.
   const double steepest = -0.8 * std::log(std::max(wanted.rounding, 1e-16));
   const Taper base(TaperKind::pswf, std::min(0.8 * pi / 2 * room, steepest));
   FittedTaper best{base, error_of(base, everywhere, wanted.rounding)};
   if (best.error <= enough) return best;
-  /// Whether the best is good enough now.
+  /// Keeps the taper if it is the best so far; returns whether the best is good enough.
   auto offer = [&](const Taper& taper) {
     const double error = error_of(taper, everywhere, wanted.rounding);
     if (error < best.error) best = {taper, error};

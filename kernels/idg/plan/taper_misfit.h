@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a subgrid loses of visibilities at some places and under some w phases, for any taper (taper_fit.h).
+// The error of a subgrid for visibilities at given places and with given w phases, for any taper
+// (taper_fit.h).
 #pragma once
 
 #include <complex>
@@ -16,7 +17,7 @@ struct VisibilityPlace {
   double weight = 0;     ///< of a mean over places
 };
 
-/// What a case's pixels mean for its image, whatever the visibilities.
+/// The part of a case's misfit that does not depend on visibilities: how its pixels interpolate the image.
 struct MisfitTables {
   explicit MisfitTables(const TaperCase& wanted);
 
@@ -31,7 +32,7 @@ class Misfit {
  public:
   using Complex = std::complex<double>;
 
-  /// `tables`: of the case, which must live longer.
+  /// `tables` belong to the same case and must outlive this object.
   Misfit(const TaperCase& wanted, const MisfitTables& tables, std::vector<VisibilityPlace> places);
 
   const GaussLegendre& nodes() const { return tables_.nodes; }
@@ -40,8 +41,8 @@ class Misfit {
   std::size_t n_places() const { return places_.size(); }
   const std::vector<VisibilityPlace>& places() const { return places_; }
 
-  /// e at the nodes for `n` functions at once: [phase][place][node][function]; the functions' values are
-  /// [node][function] and [pixel][function].
+  /// e of taper_fit.h for `n` functions, [phase][place][node][function]. The functions' values are given at
+  /// the nodes, [node][function], and at the pixels, [pixel][function].
   std::vector<Complex> of(const std::vector<double>& at_nodes, const std::vector<double>& at_pixels,
                           std::size_t n) const;
 

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kPaddedNodes = 32, kLineBytes = 64, kAheadBytes = 4096, kMaxAhead = 64;
 static_assert(idg::kMaxTrackNodes <= kPaddedNodes);
 
-/// A track's nodes, up to whole vectors.
+/// Maximum number of a track's nodes, rounded up to whole vectors.
 struct NodeTable {
   alignas(64) float node[kPaddedNodes], rest[kPaddedNodes];  ///< their sums are the nodes; 2 beyond
   alignas(64) float weight[kPaddedNodes];                    ///< barycentric; 0 beyond
@@ -57,7 +57,7 @@ HWY_INLINE float make_shares(const NodeTable& nodes, std::size_t n, float t, flo
   auto sum = hn::Zero(d);
   for (std::size_t k = 0; k < n; k += hn::Lanes(d)) {
     const auto distance = hn::Sub(hn::Sub(at, hn::Load(d, nodes.node + k)), hn::Load(d, nodes.rest + k));
-    // Where a row lies on a node its share is all but 1e-9.
+    // If a row lies on a node, the node's share is 1 to within 1e-9.
     const auto part = hn::Div(hn::Load(d, nodes.weight + k),
                               hn::IfThenElse(hn::Lt(hn::Abs(distance), least), least, distance));
     hn::Store(part, d, share + k);
@@ -115,7 +115,7 @@ HWY_INLINE float* row_of(const PredictedTracks& from, const TrackRun& run, float
   return data + (std::size_t(run.row) * from.n_chan + run.first_channel) * 2 * from.n_planes;
 }
 
-/// No function of its own: GCC leaves out calls of what has no effect that it knows of.
+/// Inlined by force: GCC drops calls to a function that only prefetches, since it sees no effect in it.
 HWY_INLINE void fetch(const PredictedTracks& from, const TrackRun& run, float* data) {
   const auto* at = reinterpret_cast<const char*>(row_of(from, run, data));
   for (std::size_t i = 0; i < run.n_channels * from.n_planes * 2 * sizeof(float); i += kLineBytes)

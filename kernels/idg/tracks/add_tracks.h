@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rows of tracks out of what was predicted at their nodes, added to the caller's data by the host: the other
-// way to what track_rows.cu does on a device.
+// Interpolates the rows of tracks from predictions at their nodes and adds them to the caller's data, on the
+// host: the alternative to track_rows.cu, which does so on a device.
 #pragma once
 
 #include <complex>
@@ -10,9 +10,9 @@
 
 namespace apsyn::idg_cuda {
 
-/// What a device predicted of some rows, in the host's memory, where 64 bytes behind the values may be read.
-/// Tracks of a baseline stand together, in the order of their rows: rows of the next are then in pages of
-/// memory that have just been used.
+/// A device's predictions for some rows, in host memory. 64 bytes behind the values must be readable. Tracks
+/// of a baseline stand together, in the order of their rows: rows of the next are then in pages of memory
+/// that have just been used.
 struct PredictedTracks {
   const DeviceTrack* tracks = nullptr;
   std::size_t n_tracks = 0;
@@ -21,7 +21,7 @@ struct PredictedTracks {
   std::size_t n_chan = 0, n_planes = 0;
 };
 
-/// Where these stand in one piece of memory: values, runs, tracks.
+/// Offsets of the arrays in one piece of memory: values, runs, tracks.
 struct PredictedLayout {
   std::size_t n_places = 0, n_runs = 0, n_tracks = 0, n_planes = 0;
 

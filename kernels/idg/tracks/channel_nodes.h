@@ -5,8 +5,8 @@
 //
 //   W_k = sum_c L_k(k_c) V_c,        L_k Lagrange's polynomials of the nodes,
 //
-// are gridded instead of the channels' V_c, whatever the row; and V_c = sum_k L_k(k_c) W_k of predictions
-// W_k.
+// are gridded instead of the channels' V_c, with the same L_k for all rows; and V_c = sum_k L_k(k_c) W_k of
+// predictions W_k.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace apsyn {
 /// Upper limits on the channels that are put on nodes together, and on the columns that they or their nodes
 /// make: the values of all rows of a track then fit into the caches.
 constexpr std::size_t max_band_channels = 64, max_band_columns = 32;
-/// Numbers that ChannelNodes keeps at most: tables of both directions.
+/// Upper limit on the values that ChannelNodes keeps in its tables for both directions.
 constexpr std::size_t kept_channel_tables = 64;
 constexpr std::size_t channel_nodes_values =
     kept_channel_tables * 2 * (max_band_channels + 16) * (max_band_columns + 16);
@@ -43,8 +43,8 @@ template <class T>
 class ChannelNodes {
  public:
   ChannelNodes();
-  /// Of at least one channel and one node; wavenumbers in any order, gaps among them or not. Valid until the
-  /// next call.
+  /// The table for at least one channel and one node; wavenumbers may be in any order and have gaps. Valid
+  /// until the next call.
   const ChannelTable<T>& table(std::span<const double> wavenumber, std::size_t n_nodes);
 
  private:

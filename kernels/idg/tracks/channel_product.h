@@ -20,11 +20,11 @@ struct ChannelProduct {
   std::size_t to_stride = 0;
 };
 
-/// Values of a row, made up to whole vectors.
+/// Number of values in a row, rounded up to whole vectors.
 constexpr std::size_t product_values(std::size_t n_places, std::size_t n_values) {
   return (n_places * n_values + 15) / 16 * 16;
 }
-/// Places that may be read of a row of shares.
+/// Number of places of a row of shares that may be read.
 constexpr std::size_t product_places(std::size_t n_places) {
   return n_places + 16;
 }

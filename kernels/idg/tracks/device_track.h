@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tracks as a device finds them (cuda/tracks/tracks.cuh), and as a host takes them from there.
+// Tracks as a device finds them (cuda/tracks/tracks.cuh) and the host reads them.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace apsyn::idg_cuda {
 
-/// Consecutive runs of a sub-table, of one baseline and the same sign of w, and the channels that any of them
-/// has: what others lack of these is flagged.
+/// Consecutive runs of a sub-table with one baseline and one sign of w. Its channels are those of all its
+/// runs; channels that a run lacks are flagged.
 struct DeviceTrack {
   std::uint32_t first_run, n_runs, first_channel, n_channels;
   std::uint32_t n_nodes;      ///< 0: the runs are taken as they are

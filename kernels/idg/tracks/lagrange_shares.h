@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Lagrange's polynomials of Chebyshev nodes: what nodes have of places between them.
+// Lagrange's polynomials of Chebyshev nodes: the share of each node in a place between them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class LagrangeShares {
  public:
   explicit LagrangeShares(std::size_t n);
   double node(std::size_t k) const { return node_[k]; }
-  /// The barycentric one; all have a factor in common.
+  /// Barycentric weights, up to a common factor.
   double weight(std::size_t k) const { return weight_[k]; }
   template <class T>
   void at(double t, T* share);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How many Chebyshev nodes a track takes. For a pixel whose phase turns by 2 z along a straight one n nodes
-// leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!; what bends takes more.
+// How many Chebyshev nodes a track needs. For a pixel whose phase turns by 2 z along a straight track, n
+// nodes leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!; bent tracks need more nodes.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ class NodeCounts {
 
   /// `error`: RMS over the image, relative to the visibilities.
   NodeCounts(const IdgPlan& plan, double error);
-  /// z of the corner of the padded field between two places; at most that of the rest.
+  /// z at the corner of the padded field between two places; no other pixel has a larger one.
   double turn(double wavenumber, const Place& from, const Place& to) const;
-  /// More than max_track_nodes where these do not suffice.
+  /// Number of nodes for a straight track; more than max_track_nodes if that many do not suffice.
   std::size_t straight(double turn) const {
     return idg::straight_nodes<max_track_nodes>(turn, max_turn_.data());
   }
@@ -33,7 +33,7 @@ class NodeCounts {
     return idg::bent_nodes<max_track_nodes>(turn, bends.data(), max_term_.data());
   }
 
-  /// Of the padded field's corner, radians a wavelength along u, v, w.
+  /// Phase at the corner of the padded field, in radians for each wavelength along u, v, w.
   const Place& phase() const { return phase_; }
   /// [n], as node_series.h takes them; nothing at n = 0.
   using Table = std::array<double, max_track_nodes + 1>;
@@ -47,10 +47,10 @@ class NodeCounts {
 
 // NodeCounts as tables that devices take (track_fit.h).
 
-/// What nodes of tracks may add to errors on a GPU; 0: there are none, in double precision or with a kernel
-/// in w, which is no phase.
+/// Error that nodes of tracks may add on a GPU; 0: no nodes are used, which is so in double precision and
+/// with a kernel in w (it is no phase).
 double node_error(const IdgPlan& plan);
-/// For errors of `error`, an RMS over the image relative to the visibilities.
+/// Limits for an additional error of `error`, RMS over the image relative to the visibilities.
 idg::NodeLimits node_limits(const IdgPlan& plan, double error);
 
 }  // namespace apsyn

@@ -12,8 +12,8 @@ namespace {
 
 using Place = NodeCounts::Place;
 
-/// Where a baseline leaves the subgrid and comes back, nodes may lie outside. Beyond the outermost rows they
-/// are allowed as much as rows next to each other bend.
+/// Whether the nodes lie among the rows: they may lie outside where a baseline leaves the subgrid and comes
+/// back. The tolerance beyond the outermost rows allows for the curvature between neighbouring rows.
 bool among_rows(std::span<const Place> rows, std::span<const Place> nodes) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     double least = rows[0][axis], most = least;
@@ -102,7 +102,8 @@ std::size_t NodePlacer::place_nodes(const NodeCounts& counts, double wavenumber,
   const double z = counts.turn(wavenumber, rows.front(), rows.back());
   const std::size_t before = nodes.size();
   std::size_t n_nodes = 0;
-  // Again only where the curve of the first fit, which is that of any other, takes more nodes.
+  // A second fit is needed only if the curve of the first, which any other fit would give as well, needs more
+  // nodes.
   for (std::size_t n = counts.straight(z); n > n_nodes; n = counts.bent(z, bends_)) {
     n_nodes = n;
     const bool few = n <= max_track_nodes && 2 * n <= rows.size();

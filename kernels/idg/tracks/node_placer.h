@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The smooth curve on which the rows of a track lie: its chord and what polynomials add to it.
+// The smooth curve on which the rows of a track lie: its chord plus polynomials.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace apsyn {
 class NodePlacer {
  public:
   using Place = NodeCounts::Place;
-  /// `error`: what rows may lie off the curve, as phase in radians at the corner of the padded field.
+  /// `error`: how far rows may lie off the curve, as phase in radians at the corner of the padded field.
   explicit NodePlacer(double error) : error_(error) {}
 
-  /// Appends as many nodes to `nodes` as serve the rows up to that wavenumber, at places between these, and
-  /// fills in where the rows lie among them, t in [-1, 1]. Returns how many; 0 where too many would be needed
-  /// or no curve serves.
+  /// Appends to `nodes` the nodes that represent the rows at wavenumbers up to the given one, and sets `t` to
+  /// where the rows lie among them, in [-1, 1]. Returns the number of nodes; 0 when too many would be needed
+  /// or no curve fits.
   std::size_t place_nodes(const NodeCounts& counts, double wavenumber, std::span<const Place> rows,
                           std::span<double> t, std::vector<Place>& nodes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How many Chebyshev nodes a track takes, out of a plan's tables of NodeCounts (node_counts.h). For host and
-// device.
+// How many Chebyshev nodes a track needs, looked up in a plan's tables (NodeCounts in node_counts.h). For
+// host and device.
 #pragma once
 
 #include <cmath>
@@ -23,8 +23,8 @@ APSYN_CUT double chebyshev_node(N k, N n) {
 #endif
 }
 
-/// Of a straight track; max_turn [n], n <= kMax: what n nodes serve. More than kMax where these do not
-/// suffice.
+/// Number of nodes for a straight track. max_turn [n], n <= kMax: the largest turn that n nodes can
+/// represent. More than kMax if that many do not suffice.
 template <std::uint32_t kMax>
 APSYN_CUT std::uint32_t straight_nodes(double turn, const double* max_turn) {
   std::uint32_t n = 1;
@@ -32,9 +32,10 @@ APSYN_CUT std::uint32_t straight_nodes(double turn, const double* max_turn) {
   return n;
 }
 
-/// Of exp(i (turn t + sum_p bends[p] t^(p + 2))), whose Chebyshev coefficients are at most 2 c_n,
+/// Number of nodes for exp(i (turn t + sum_p bends[p] t^(p + 2))), whose Chebyshev coefficients are at most 2
+/// c_n,
 ///   sum_n c_n x^n = exp(turn x / 2 + sum_p bends[p] (x / 2)^(p + 2));
-/// max_term [n]: c_n of the longest straight track that n nodes serve.
+/// max_term [n]: c_n of the longest straight track that n nodes can represent.
 template <std::uint32_t kMax>
 APSYN_CUT std::uint32_t bent_nodes(double turn, const double* bends, const double* max_term) {
   double c[kMax + 2];
@@ -44,7 +45,7 @@ APSYN_CUT std::uint32_t bent_nodes(double turn, const double* bends, const doubl
     for (std::uint32_t m = 2; m < 2 + kCurvePowers && m <= n; ++m, power /= 2)
       sum += m * bends[m - 2] * power * c[n - m];
     c[n] = sum / n;
-    // Where a track hardly turns, those of even n are far larger than those before.
+    // Where a track hardly turns, coefficients of even n are far larger than those before them.
     if (n > 1 && greater(c[n - 1], c[n]) <= max_term[n - 1]) return n - 1;
   }
   return kMax + 1;

@@ -3,23 +3,24 @@
 //
 //   uvw(t) = first + (t + 1) / 2 chord + sum_p factor_p (1 - t^2) t^p,    t in [-1, 1] along the chord,
 //
-// by least squares, and counts the nodes that it takes. Without memory of its own, for host and device.
+// by least squares, and counts the nodes that it takes. The functions allocate no memory and run on host and
+// device.
 #pragma once
 
 #include "kernels/idg/tracks/node_series.h"
 
 namespace apsyn::idg {
 
-/// Of a track, on a GPU: sums for nodes stand in registers.
+/// Limits of a track on a GPU, where the sums for nodes are kept in registers.
 constexpr std::uint32_t kMaxTrackNodes = 24, kMaxTrackRows = 256;
-/// Share of the wanted accuracy that nodes take, an RMS over the image.
+/// Fraction of the wanted accuracy that nodes may use up, an RMS over the image.
 constexpr double kNodeShare = 0.1;
 
 /// NodeCounts (node_counts.h) of a plan.
 struct NodeLimits {
   double phase[3];                      ///< of the padded field's corner, radians a wavelength along u, v, w
   double per_u, per_v;                  ///< uv cells a wavelength
-  double error;                         ///< that nodes may add
+  double error;                         ///< error that nodes may add
   double max_turn[kMaxTrackNodes + 1];  ///< [n] that n nodes serve where a track is straight
   double max_term[kMaxTrackNodes + 1];  ///< [n] the coefficient of T_n / 2 then
 
@@ -46,8 +47,8 @@ struct TrackCurve {
   }
 };
 
-/// Into how many tracks rows are best divided; 0: they stay as they are. In cycles of an SM, roughly: what a
-/// place costs to be gridded, a share of a visibility in a node, a track besides.
+/// The number of tracks into which rows are best divided; 0: they are gridded as they are. The constants are
+/// rough costs in cycles of an SM: of gridding a place, of adding a visibility to a node, and of each track.
 APSYN_CUT std::uint32_t best_pieces(const NodeLimits& limits, double turn, std::uint32_t n_rows,
                                     std::uint32_t n_channels) {
   constexpr double place = 70, share = 0.2, track = 500;
@@ -55,7 +56,7 @@ APSYN_CUT std::uint32_t best_pieces(const NodeLimits& limits, double turn, std::
   double least = rows * channels * place;
   std::uint32_t best = 0;
   for (std::uint32_t pieces = (n_rows + kMaxTrackRows - 1) / kMaxTrackRows; 4 * pieces <= n_rows; ++pieces) {
-    // Curves take one more, mostly.
+    // Curves mostly need one node more.
     const std::uint32_t n = limits.straight(turn / pieces) + 1;
     if (n > kMaxTrackNodes) continue;
     const double cost =

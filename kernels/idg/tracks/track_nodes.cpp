@@ -36,7 +36,8 @@ std::size_t padded(std::size_t n) {
 
 }  // namespace
 
-/// A smaller error of the channels' costs half a node, of the tracks' more where there is one channel.
+/// A smaller error for channels costs half a node; a smaller error for tracks costs more if there is only one
+/// channel.
 template <class T>
 TrackNodes<T>::TrackNodes(const IdgPlan& plan, double error, double channel_place_cost)
     : plan_(plan),
@@ -45,7 +46,7 @@ TrackNodes<T>::TrackNodes(const IdgPlan& plan, double error, double channel_plac
       channel_counts_(plan, 0.3 * error),
       curve_(error) {}
 
-/// By baseline and channels, the rest in its order.
+/// Sorts by baseline and channels; otherwise the order is kept.
 template <class T>
 void TrackNodes<T>::sort_runs(const GridBlock& block, const Partition& partition, const SubgridTask& task) {
   const auto first = partition.runs.begin() + static_cast<std::ptrdiff_t>(task.first_run);
@@ -61,7 +62,7 @@ void TrackNodes<T>::sort_runs(const GridBlock& block, const Partition& partition
   }
 }
 
-/// Rows from run `first` on of the same baseline, channels and sign.
+/// Number of rows, from run `first` on, with the same baseline, channels and sign of w.
 template <class T>
 std::size_t TrackNodes<T>::rows_along(const GridBlock& block, std::size_t first) const {
   auto along = [&](const VisibilityRun& run) {
@@ -73,7 +74,7 @@ std::size_t TrackNodes<T>::rows_along(const GridBlock& block, std::size_t first)
   return n;
 }
 
-/// Into how many tracks rows are best divided; 0: they stay as they are.
+/// The number of tracks into which rows are best divided; 0: rows are gridded as they are.
 template <class T>
 std::size_t TrackNodes<T>::best_pieces(double turn, std::size_t n_rows, std::size_t n_columns) const {
   const auto rows = static_cast<double>(n_rows), columns = static_cast<double>(n_columns);
@@ -92,7 +93,7 @@ std::size_t TrackNodes<T>::best_pieces(double turn, std::size_t n_rows, std::siz
   return best;
 }
 
-/// Into possible_bands_, for rows of the same channels.
+/// Fills possible_bands_ for rows with the same channels.
 template <class T>
 void TrackNodes<T>::list_bands(const GridBlock& block, std::size_t first_run, std::size_t n_rows) {
   const Place none{};

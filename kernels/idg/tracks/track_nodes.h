@@ -5,9 +5,9 @@
 //
 //   V_k = sum_i L_k(t_i) V_i,        L_k Lagrange's polynomials of the nodes,
 //
-// are gridded at the u, v, w of the nodes, with the same channels; and predictions at the nodes make those of
-// the rows, V_i = sum_k L_k(t_i) V_k. node_counts.h says how many nodes that takes. The channels have nodes
-// of their own (channel_nodes.h), on tracks with nodes or without.
+// are gridded at the u, v, w of the nodes, with the same channels; and rows are predicted from the nodes by
+// V_i = sum_k L_k(t_i) V_k. node_counts.h says how many nodes are needed. Channels are replaced by nodes
+// independently of rows (channel_nodes.h).
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@
 namespace apsyn {
 
 constexpr std::size_t max_track_rows = 128;
-/// Share of the wanted accuracy that nodes of tracks and of channels take together, an RMS like the spread
-/// kernel's.
+/// Fraction of the wanted accuracy that nodes of tracks and of channels may use up together, an RMS like the
+/// spread kernel's.
 constexpr double track_share = 0.15;
 
 /// What a place that nodes of channels save would cost, in vectors of multiply-adds, chosen as those in
@@ -75,17 +75,18 @@ class TrackNodes {
   const std::array<double, 3>& line(const Track& track, std::size_t i) const {
     return track.n_nodes > 0 ? nodes_[track.first_node + i] : rows_[track.first + i];
   }
-  /// Nodes, and rows on tracks without, times the nodes of their channels, and channels without.
+  /// Number of places to grid: nodes (or rows of tracks without nodes) times channel nodes (or channels of
+  /// bands without nodes).
   std::size_t n_places() const { return n_places_; }
   /// Largest distance of rows and nodes from the task's middle along u (axis 0) or v (axis 1), in uv cells.
   double reach(std::size_t axis) const { return reach_[axis]; }
 
-  /// L_k(t_i) [row][node] of a track with nodes, both made up with zeros to multiples of matrix_product_rows:
-  /// so many nodes are padded_nodes(). Valid until the next call.
+  /// L_k(t_i) [row][node] of a track with nodes, padded with zeros to padded_rows() x padded_nodes(),
+  /// multiples of matrix_product_rows. Valid until the next call.
   const T* shares(const Track& track);
   static std::size_t padded_nodes(const Track& track);
   static std::size_t padded_rows(const Track& track);
-  /// Of a band with nodes, valid until the next call.
+  /// The table of a band with nodes, valid until the next call.
   const ChannelTable<T>& channels(const GridBlock& block, const Band& band) {
     return channel_nodes_.table({block.wavenumber.data() + band.first, band.n}, band.n_nodes);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where cells of a set that is there lie in its columns, for those that read and write them as stored. For
+// Where the cells of an existing set lie in its columns, for classes that read and write them as stored. For
 // libcore/formats/ms only.
 #pragma once
 
@@ -25,7 +25,7 @@ casacore::Table open_to_read(const std::string& path);
 /// FailureError when another program holds the set.
 casacore::Table open_to_write(const std::string& path);
 
-/// UsageError when a column would come to lie in another set, which is neither locked nor brought to the
+/// UsageError when the rows or the column belong to another set, which would be neither locked nor flushed to
 /// disk.
 void check_home(const casacore::Table& table, const std::string& path, const std::string& column);
 
@@ -39,9 +39,9 @@ std::vector<ChannelRun> adjacent(const std::vector<std::size_t>& channels);
 struct RowSpan {
   std::size_t first = 0, n = 0;
 };
-/// Rows whose cells take about so many bytes, at least one.
+/// Number of rows whose cells take about n_bytes, at least one.
 std::size_t rows_within(std::size_t n_bytes, std::size_t n_channels, std::size_t n_products);
-/// Spans of consecutive rows of the set, of about kCellBytesAtOnce at most.
+/// Divides rows into spans that are consecutive in the set, of about kCellBytesAtOnce bytes at most.
 std::vector<RowSpan> consecutive_rows(const MsRows& rows, std::size_t n_channels, std::size_t n_products);
 
 /// Where the channels of a call and some of its rows lie in a column.
@@ -78,7 +78,8 @@ class Addresses {
     return casacore::IPosition(3, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n),
                                static_cast<ssize_t>(span.n));
   }
-  /// Whether cells of the run hold what a call's rows of n_chan channels do, in the same order.
+  /// Whether the cells of this run have the same layout as the caller's rows of n_chan channels, so that they
+  /// can be copied as they are.
   bool as_stored(const ChannelRun& run, std::size_t n_chan) const {
     bool same = run.n == n_chan && description.corr_of.size() == description.n_corr;
     for (std::size_t p = 0; same && p < description.n_corr; ++p)
@@ -104,7 +105,7 @@ class Addresses {
   std::size_t first_channel_;
 };
 
-/// DataError when the cells of the rows are not there in the shape that their data description says.
+/// DataError when cells of the rows are missing or do not have the shape of their data description.
 void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles,
                  const casacore::IPosition& expected, const MsRows& rows, const std::string& path);
 

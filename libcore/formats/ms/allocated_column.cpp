@@ -21,7 +21,7 @@ namespace {
 
 using casacore::IPosition;
 
-/// Gives a file so many bytes, which are zeros.
+/// Sets the size of a file to n_bytes, all of them zeros.
 void allocate(const std::string& path, std::uint64_t n_bytes, AllocatedColumnStMan::Space space) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw FailureError("{}: cannot be opened: {}", path, std::strerror(errno));
@@ -61,7 +61,7 @@ void AllocatedColumnStMan::addRow64(casacore::rownr_t n_rows) {
   setDataChanged();
 }
 
-/// The first rows, all of them 0.
+/// Creates the first rows, all of them 0.
 void AllocatedColumnStMan::take_rows(casacore::rownr_t n_rows) {
   casacore::TSMCube* const cube = cubeSet_p[0];
   nrrow_p += n_rows;

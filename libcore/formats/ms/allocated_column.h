@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A storage manager for a column that is added to a table with rows, or of a table that gets all of its rows
-// at once. For libcore/formats/ms only.
+// A storage manager for a column that is added to a table with rows, or for a table whose rows are all
+// created together. For libcore/formats/ms only.
 #pragma once
 
 #include <casacore/casa/Arrays/IPosition.h>
@@ -8,9 +8,9 @@
 
 namespace apsyn {
 
-/// A TiledColumnStMan, to the byte, of zeros. The file system makes these when it sets the file's space
-/// aside, or leaves holes for them; casacore's own would write every one of them, which takes longer than to
-/// write the column itself.
+/// A TiledColumnStMan, identical to the byte, that is filled with zeros. The file system provides these when
+/// it allocates the file's space, or leaves holes; casacore's own manager would write every zero, which takes
+/// longer than writing the column itself.
 class AllocatedColumnStMan final : public casacore::TiledColumnStMan {
  public:
   enum class Space { set_aside, holes };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A column of cells of a set that is there, to be read and written as stored. For libcore/formats/ms only.
+// A column of cells of an existing set, read and written as stored. For libcore/formats/ms only.
 #pragma once
 
 #include <casacore/casa/Arrays/Array.h>
@@ -17,8 +17,8 @@
 
 namespace apsyn {
 
-/// A column of a value for each channel and correlation. Where its tiles can be reached past casacore, any
-/// number of threads read and write different rows at once; casacore's own calls take turns.
+/// A column with a value for each channel and correlation. If its tiles can be accessed without casacore, any
+/// number of threads read and write different rows at the same time; calls of casacore take turns.
 template <class T>
 class CellColumn {
  public:
@@ -26,7 +26,7 @@ class CellColumn {
              TileFiles::Access access)
       : name_(name), path_(path), cells_(table, name), tiles_(table, name, path) {
     if (by_files) files_ = TileFiles::open(table, name, access);
-    // Elements of less than a byte are read past casacore, and written by it.
+    // Elements smaller than a byte are read directly but written through casacore.
     if (by_files && !files_ && access == TileFiles::Access::write)
       read_only_ = TileFiles::open(table, name, TileFiles::Access::read);
   }
@@ -70,7 +70,7 @@ class CellColumn {
     }
   }
 
-  /// Rows that hold nothing get zeros.
+  /// Fills undefined rows with zeros.
   void define(const Addresses& at, const MsRows& rows) {
     if (cells_.columnDesc().isFixedShape()) return;
     for (const std::int64_t row : rows.row_number)

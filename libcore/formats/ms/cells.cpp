@@ -23,7 +23,7 @@ struct MsCellReader::Place {
   Slicer range{};                            ///< of dense rows
   casacore::Vector<casacore::rownr_t> list;  ///< of sparse rows, empty when dense
 
-  /// Fills what `to` says of the rows.
+  /// Also fills the members of `to` that describe the rows.
   Place(MsCells& to, const MsMetadata& meta, const MsScalars& block, std::span<const std::size_t> rows)
       : cells(to), first_row(static_cast<casacore::rownr_t>(block.first_row) + rows.front()) {
     const int id = block.data_description[rows.front()];
@@ -59,7 +59,7 @@ struct MsCellReader::Place {
     }
   }
 
-  /// Of a cell as the data description says, or of the channels of it that are wanted.
+  /// Shape of a cell according to the data description, or of its wanted channels.
   IPosition cell(bool wanted = false) const {
     return IPosition(2, static_cast<ssize_t>(cells.description->n_corr),
                      static_cast<ssize_t>(wanted ? cells.n_chan : cells.description->n_chan));
@@ -76,8 +76,8 @@ void require_column(const casacore::Table& table, const std::string& path, const
   throw DataError("{}: no column {}: its data columns are:{}", path, name, others.empty() ? " none" : others);
 }
 
-/// Flags and values that are no numbers become weights of 0, with values of 0, or, where flagged ones are
-/// kept, with those that are stored if they are finite. By bits, so that vectors can do it.
+/// Flagged samples and values that are not finite get a weight of 0 and the value 0; with keep_flagged, they
+/// keep the stored value if it is finite. Written with bit operations, so that the compiler can vectorise it.
 template <bool keep_flagged>
 void fold_values(const casacore::Complex* data, const casacore::Bool* flag, const float* weight,
                  std::size_t n, std::complex<float>* to, float* to_weight) {
@@ -89,7 +89,7 @@ void fold_values(const casacore::Complex* data, const casacore::Bool* flag, cons
     const auto re = std::bit_cast<std::uint32_t>(values[2 * i]),
                im = std::bit_cast<std::uint32_t>(values[2 * i + 1]),
                w = std::bit_cast<std::uint32_t>(weight[i]);
-    // A weight above 0 has the bits 1 to those of infinity, less 1.
+    // Read as an integer, a finite weight above 0 lies between 1 and the bits of infinity minus 1.
     const bool valid =
         (flags[i] == 0) & (w - 1 < kInfinity - 1) & ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
     const std::uint32_t mask = valid ? ~std::uint32_t{0} : 0;
@@ -235,7 +235,7 @@ void MsCellReader::load_weights(const Place& place, MsCells& cells) {
                     cells.weight.shape().toString());
 }
 
-/// An empty array where these rows have none.
+/// Leaves an empty array if these rows have none.
 void MsCellReader::load_sigma(const Place& place, MsCells& cells) {
   const IPosition cell = place.cell();
   if (sigma_->has(place, cell)) return sigma_->read(place, place.cell(true), first_channel_, cells.sigma);

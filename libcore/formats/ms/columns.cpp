@@ -19,7 +19,7 @@ namespace {
 using casacore::IPosition;
 using Cells = casacore::Array<casacore::Complex>;
 
-/// Calls use(span) for all rows, as many at a time as casacore deals with well.
+/// Calls use(span) for all rows, in spans of a size that suits casacore.
 template <class Use>
 void for_row_spans(const MsRows& rows, std::size_t n_channels, std::size_t n_products, Use use) {
   constexpr std::size_t kBytes = 2u << 20;
@@ -44,7 +44,7 @@ struct OpenColumn {
         selection(wanted),
         table(opened),
         meta(with_measurement_set(name, [&] { return read_ms_metadata(table, name, wanted); })) {}
-  /// Once the column is there.
+  /// Call it once the column exists.
   void attach(TileFiles::Access access) {
     column.attach(table, selection.column);
     tiles = MsTileCheck(table, selection.column, path);
@@ -57,7 +57,7 @@ struct OpenColumn {
   }
 };
 
-/// Memory for cells on their way to the place that they have in a file, or back.
+/// Memory in which cells are rearranged between the caller's order and that of the file.
 Buffer<casacore::Complex, 1>& cells_between(std::size_t n) {
   thread_local Buffer<casacore::Complex, 1> cells;
   cells.resize_for_overwrite({n});
@@ -207,7 +207,8 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
         state.column.putColumnCells(addresses.rows(span), addresses.section(run), state.cells);
       }
     });
-    // Other rows may go to the same tiles past casacore, which must not keep these.
+    // Other rows of the same tiles may be written without casacore, which must therefore not cache these
+    // tiles.
     if (state.files) flush_column(state.table, state.selection.column);
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Visibility columns of a Measurement Set that is there already, as stored: flagged cells too. Rows are those
-// of a MeasurementSetReader of the same selection. casacore types stay out of this header.
+// Visibility columns of an existing Measurement Set, as stored: flagged cells are included. Rows are those of
+// a MeasurementSetReader of the same selection. casacore types stay out of this header.
 #pragma once
 
 #include <complex>
@@ -21,10 +21,10 @@ class VisibilityColumnReader {
   ~VisibilityColumnReader();
   /// data [row][chan][product] of `rows`; `channels`: rising indices into the rows' spectral window, the
   /// channel axis of data. A product that the rows lack is 0. DataError when cells are missing or of another
-  /// shape. On up to n_threads threads, where the column's tiles can be read past casacore.
+  /// shape. Uses up to n_threads threads if the column's tiles can be read without casacore.
   void read(const MsRows& rows, const std::vector<std::size_t>& channels, View<std::complex<float>, 3> data,
             unsigned n_threads = 1);
-  /// Jy where the column does not tell.
+  /// Jy if the column does not name a unit.
   FluxUnit flux_unit() const;
 
  private:
@@ -32,35 +32,35 @@ class VisibilityColumnReader {
   std::unique_ptr<State> state_;
 };
 
-/// What writing a column would mean, looked up without touching the set.
+/// The effects that writing a column would have, determined without changing the set.
 struct VisibilityColumnState {
   bool exists = false;
-  FluxUnit flux_unit = FluxUnit::jansky;  ///< of one that is there
-  std::uint64_t bytes_to_add = 0;         ///< of a column that is not there
+  FluxUnit flux_unit = FluxUnit::jansky;  ///< of an existing column
+  std::uint64_t bytes_to_add = 0;         ///< of a missing column
 };
-/// UsageError when the name is that of a column which holds no visibilities, FailureError when the set or the
+/// UsageError when the name belongs to a column that holds no visibilities, FailureError when the set or the
 /// column cannot be written.
 VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection);
 
 /// Writes selection.column in place. A column that is missing is added for all rows of the set, 0 everywhere,
-/// before the constructor returns: its space is taken then, so that later writes need none. A process killed
-/// at any moment leaves a set that opens, with every other column untouched; the written one then holds old
-/// and new values.
+/// before the constructor returns: its space is then allocated, so that later writes need none. A process
+/// killed at any moment leaves a set that opens, with every other column untouched; the written one then
+/// holds old and new values.
 class VisibilityColumnWriter {
  public:
   /// Throws as inspect_visibility_column; FailureError when another program holds the set's lock or the disk
   /// is full: the set is then as before.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection);
   /// For a column that was inspected before. Starts no process, so that any thread may begin to write.
-  /// `unit` of a column that is added; one that is there keeps what it says.
+  /// `unit` is that of an added column; an existing column keeps its unit.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
                          const VisibilityColumnState& inspected, FluxUnit unit = FluxUnit::jansky);
   ~VisibilityColumnWriter();
-  /// Writes the cells that VisibilityColumnReader::read reads, by as many threads. Other cells and channels
-  /// keep what they hold.
+  /// Writes the cells that VisibilityColumnReader::read reads, with up to n_threads threads. Other cells and
+  /// channels keep their values.
   void write(const MsRows& rows, const std::vector<std::size_t>& channels,
              View<const std::complex<float>, 3> data, unsigned n_threads = 1);
-  /// Adds lines to the set's HISTORY, unless it ends with them already, and brings everything to the disk.
+  /// Adds lines to the set's HISTORY, unless it ends with them already, and flushes everything to disk.
   /// FailureError when that fails.
   void commit(const std::vector<std::string>& history);
 

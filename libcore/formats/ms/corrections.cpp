@@ -139,7 +139,7 @@ struct CorrectionWriter::State {
     lock->accept_description();
   }
 
-  /// Whatever casacore has to look at, before threads begin.
+  /// Does all look-ups that need casacore before threads begin.
   void prepare(const Addresses& at, const MsRows& rows) {
     with_measurement_set(path, [&] {
       output->define(at, rows);
@@ -161,14 +161,14 @@ struct CorrectionWriter::State {
     Buffer<float, 3> sigma, weight;
   };
 
-  /// Gives `piece.weight` the weights of the input, and `piece.sigma` what has to be written of it; false
-  /// where nothing has.
+  /// Sets `piece.weight` to the weights of the input and `piece.sigma` to the values that have to be written;
+  /// false if none have to be.
   static bool find_weights(Piece& piece) {
     bool changed = false;
     float* sigma = piece.sigma.data();
     float* weight = piece.weight.data();
     for (std::size_t i = 0; i < piece.sigma.size(); ++i) {
-      // From the sigma as it is rounded, so that the next run finds the same.
+      // Computed from the rounded sigma, so that the next run finds the same weight.
       if (sigma[i] == 0 && weight[i] > 0 && std::isfinite(weight[i])) {
         sigma[i] = 1 / std::sqrt(weight[i]);
         changed = true;

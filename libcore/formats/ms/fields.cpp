@@ -21,7 +21,8 @@
 namespace apsyn {
 namespace {
 
-/// Towards J2000, of frames that need no place; `time_of` tells the time of apparent directions.
+/// Converts to J2000 from frames that need no position on the Earth; `time_of` returns the time of apparent
+/// directions.
 template <class TimeOf>
 SkyDirection to_j2000(double longitude_rad, double latitude_rad, const std::string& reference,
                       const TimeOf& time_of, const std::string& path) {
@@ -64,7 +65,7 @@ SkyDirection to_j2000(double longitude_rad, double latitude_rad, const std::stri
   return result;
 }
 
-/// MEASINFO's fixed reference, or the one that a column names row by row.
+/// The reference in MEASINFO, or the one that another column gives for each row.
 std::string direction_reference(const casacore::Table& table, const std::string& column,
                                 casacore::rownr_t row) {
   const casacore::TableRecord& keywords = casacore::TableColumn(table, column).keywordSet();
@@ -86,7 +87,7 @@ std::string direction_reference(const casacore::Table& table, const std::string&
   return info.isDefined("Ref") ? std::string(info.asString("Ref")) : "J2000";
 }
 
-/// What a field's directions are of: its TIME, or that of the set's first row; neither: UtcTime().
+/// The time to which a field's directions refer: its TIME, or that of the set's first row, or else UtcTime().
 UtcTime field_time(const casacore::Table& ms, const casacore::Table& fields, casacore::rownr_t row,
                    const std::string& path) {
   const auto time_of = [&](const casacore::Table& table, casacore::rownr_t at) {

@@ -32,7 +32,7 @@ MeasurementSetLock::MeasurementSetLock(const std::string& path) : path_(path) {
     throw FailureError("{}: {}: give the folder of a Measurement Set", path,
                        errno == ENOENT ? "does not exist" : "is no folder");
   if (fd_ < 0) throw FailureError("{}: cannot be opened: {}", path, std::strerror(errno));
-  // File systems without locks let everybody pass.
+  // On file systems without locks nobody is kept out.
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(fd_);
     throw FailureError("{}: another run is changing it: start again when that has ended", path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs that change the same Measurement Set in place, one after the other.
+// A lock that makes runs which change the same Measurement Set in place take turns.
 #pragma once
 
 #include <memory>
@@ -7,19 +7,19 @@
 
 namespace apsyn {
 
-/// Keeps other runs from changing, or replacing, a set while it lives. Take it before the set is opened:
-/// casacore reads the description of a table once, and would write what it has read over a column that
-/// another run has added since.
+/// While it exists, other runs cannot change or replace the set. Take it before the set is opened: casacore
+/// reads the description of a table once, and would write what it has read over a column that another run has
+/// added since.
 class MeasurementSetLock {
  public:
   /// FailureError when another run holds it.
   explicit MeasurementSetLock(const std::string& path);
   ~MeasurementSetLock();
   MeasurementSetLock(const MeasurementSetLock&) = delete;
-  /// FailureError when a program that knows nothing of this lock has changed the set's description meanwhile.
+  /// FailureError when a program that does not use this lock has changed the set's description meanwhile.
   /// Call it when casacore's own lock is held.
   void check_description() const;
-  /// The description has been changed by this process.
+  /// Call it after this process has changed the description.
   void accept_description() const;
 
  private:
@@ -28,7 +28,7 @@ class MeasurementSetLock {
   int fd_ = -1;
 };
 
-/// The lock of this process on the set; the same one as long as somebody has it.
+/// The lock of this process on the set; callers share one as long as any of them holds it.
 std::shared_ptr<const MeasurementSetLock> lock_measurement_set(const std::string& path);
 
 }  // namespace apsyn

@@ -19,7 +19,7 @@ namespace {
 using casacore::IPosition;
 using casacore::MS;
 
-/// About a mebibyte of `bytes_per_row` rows, a whole number of rows.
+/// Number of rows, of `bytes_per_row` each, in about a mebibyte.
 std::size_t rows_per_tile(std::size_t bytes_per_row) {
   return std::clamp<std::size_t>((std::size_t{1} << 20) / bytes_per_row, 1, 4096);
 }
@@ -75,8 +75,8 @@ casacore::SetupNewTable set_up_main_table(const std::string& path, const IPositi
   for (const auto& [column, tile] : tiles) {
     const std::string name = MS::columnName(column), manager = "Tiled" + name;
     if (allocated)
-      // Holes, which all threads fill: setting the space aside is one thread's work, a fifth of the time in
-      // memory. A disk that is full shows when the cells are written.
+      // Holes, which all threads fill: allocating the space would be done by one thread and take a fifth of
+      // the time in memory. A full disk is noticed when the cells are written.
       setup.bindColumn(name, AllocatedColumnStMan(manager, tile, AllocatedColumnStMan::Space::holes));
     else
       setup.bindColumn(name, casacore::TiledColumnStMan(manager, tile));

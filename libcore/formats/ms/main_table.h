@@ -13,9 +13,9 @@ namespace apsyn {
 
 /// A new table at `path` with the required columns, DATA in `unit` and WEIGHT_SPECTRUM; `cell`: products,
 /// channels.
-/// Visibilities, flags, weights and coordinates in tiles of whole rows; what hardly changes from row to row
-/// incrementally; the rest in the standard manager. `allocated`: tiles of all rows that the table is made
-/// with are there at once, of zeros.
+/// Visibilities, flags, weights and coordinates are stored in tiles of whole rows; columns that hardly change
+/// from row to row with the incremental manager; the rest with the standard manager. `allocated`: all rows
+/// with which the table is created exist from the start, filled with zeros.
 casacore::SetupNewTable set_up_main_table(const std::string& path, const casacore::IPosition& cell,
                                           FluxUnit unit, bool allocated = false);
 

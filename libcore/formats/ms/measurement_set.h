@@ -29,7 +29,7 @@ struct MsField {
 struct MsSelection {
   std::string column = "DATA";                        ///< empty: coordinates alone
   std::vector<int> fields, spws;                      ///< empty = all
-  std::vector<std::string> field_names;               ///< those of these names, too
+  std::vector<std::string> field_names;               ///< further fields, by name
   std::int64_t first_row = 0, n_rows = -1;            ///< in main-table rows
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
   std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
@@ -38,12 +38,12 @@ struct MsSelection {
   double max_time_mjd_s = std::numeric_limits<double>::infinity();
   std::function<bool(int ant1, int ant2)> wants_baseline{};  ///< none: all
   bool autos = false;                                        ///< keep ANTENNA1 == ANTENNA2
-  /// Weights of DATA as its definition has them, 1 / SIGMA_SPECTRUM^2 where there is such a column and it is
-  /// not 0: a set whose CORRECTED_DATA has been written keeps the weights of that in WEIGHT_SPECTRUM.
+  /// Weights of DATA as the standard defines them: 1 / SIGMA_SPECTRUM^2 where that column exists and is not
+  /// 0. A set whose CORRECTED_DATA has been written keeps the weights of the latter in WEIGHT_SPECTRUM.
   bool weights_of_sigma = false;
-  bool row_details = false;        ///< exposure_s and scan of MsRows, too
-  bool keep_flagged = false;       ///< values without weight keep what is stored, where that is finite
-  bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
+  bool row_details = false;        ///< also fill exposure_s and scan of MsRows
+  bool keep_flagged = false;       ///< values without weight keep what is stored if that is finite
+  bool by_casacore_alone = false;  ///< always read and write tiles through casacore: slow, for comparison
 };
 
 /// The selected rows of one TIME.
@@ -54,16 +54,16 @@ struct MsIntegration {
   std::int64_t first_row = 0, last_row = 0;  ///< in the main table
 };
 
-/// Rows of one DATA_DESC_ID. Flags, uvw that is no number (0 then), WEIGHT, WEIGHT_SPECTRUM and NaN are
-/// already folded into `weight`: 0 = no data, and data is then 0 too. Of coordinates alone data and weight
-/// have no planes, and uvw is as stored even when it is no number.
+/// Rows of one DATA_DESC_ID. Flags, uvw that is not a number (set to 0), WEIGHT, WEIGHT_SPECTRUM and NaN are
+/// already combined in `weight`: 0 = no data, and data is then 0 too. If only coordinates are read, data and
+/// weight have no planes, and uvw is as stored even if it is not a number.
 struct MsRows {
   int spw = 0;               ///< index into spectral_windows(), also the channel axis below
   int data_description = 0;  ///< as DATA_DESC_ID
   Buffer<double, 2> uvw_m;   ///< [row][3] as stored
   std::vector<double> time_mjd_s, interval_s;
   std::vector<int> ant1, ant2, field;
-  std::vector<double> exposure_s;  ///< with MsSelection::row_details alone, as:
+  std::vector<double> exposure_s;  ///< filled only with MsSelection::row_details; so is `scan`
   std::vector<int> scan;
   std::vector<std::int64_t> row_number;  ///< in the main table
   Buffer<std::complex<float>, 3> data;   ///< [row][chan][product], products as products()
@@ -76,14 +76,15 @@ using UseMsCells = std::function<void(std::size_t first_row, View<const std::com
 
 class MeasurementSetReader {
  public:
-  /// FailureError when it cannot be opened, DataError when it is no usable MS v2 (names the missing table or
-  /// column).
+  /// FailureError when it cannot be opened, DataError when it is not a usable MS v2 (the message names the
+  /// missing table or column).
   MeasurementSetReader(const std::string& path, const MsSelection& selection);
   ~MeasurementSetReader();
-  /// Selected ones that rows of the selected fields have, channel range applied.
+  /// The selected windows that have rows of a selected field, cut to the selected channels.
   const std::vector<MsSpectralWindow>& spectral_windows() const;
   const std::vector<MsField>& fields() const;  ///< all of the set, indexed by MsRows::field
-  /// Selected ones of which there are rows: in the order of the selection, or rising where it has none.
+  /// The selected fields that have rows, in the order of the selection or, without a selection, in rising
+  /// order.
   const std::vector<int>& fields_with_rows() const;
   const ArrayLayout& layout() const;  ///< site = mean position when the set names none
   /// Always in the order XX XY YX YY, RR RL LR LL or a subset thereof, whatever the set's order.
@@ -96,26 +97,27 @@ class MeasurementSetReader {
   double end_mjd_s() const;
   /// TIME and EXPOSURE of the selected rows that are not flagged as a whole.
   const Exposures& exposures() const;
-  /// By rising time; those without rows (of cross-correlations) are left out. Reads the scalars of all rows.
+  /// In order of time, without integrations that have no cross-correlations. Reads the scalars of all rows.
   std::vector<MsIntegration> integrations() const;
   std::vector<std::string> history() const;  ///< MESSAGE of HISTORY
-  const std::string& observer() const;       ///< empty when the set does not tell
+  const std::string& observer() const;       ///< empty if the set does not name one
   const std::string& telescope() const;
   bool has_column(const std::string& name) const;
-  /// Of the selected column: Jy where the set does not tell, as the definition has it.
+  /// Unit of the selected column; Jy if the set does not name one, as the definition says.
   FluxUnit flux_unit() const;
   /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions
-  /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
-  /// have the wrong shape or name what is not there.
+  /// alternate, the rows of each are grouped within a block of max_rows. DataError when cells are missing,
+  /// have the wrong shape or refer to something that does not exist.
   bool read(MsRows& rows, std::size_t max_rows);
-  /// The same in two steps, the second of which may be left out, for those who make something else of the
-  /// cells. First what does not lie in them: data and weight have no planes yet, and uvw_m holds anything.
+  /// read() in two steps, for callers that process cells themselves; the second may be skipped. Step one
+  /// reads the scalar columns: data and weight have no planes yet, and uvw_m is not set.
   bool next(MsRows& rows, std::size_t max_rows);
-  /// Then the cells of these rows, half a mebibyte at a time: calls `use` while caches hold them, on up to
-  /// n_threads threads, the caller's among them, in any order. uvw_m is complete when it returns. The error
-  /// that it throws is that of the first rows that have one. Before `use` has rows, uvw_m has theirs.
+  /// Step two reads the cells of these rows, half a mebibyte at a time, and calls `use` while they are in the
+  /// cache, on up to n_threads threads including the caller's, in any order. uvw_m is complete when it
+  /// returns. If several rows fail, it throws the error of the first of them. uvw_m of these rows is set
+  /// before `use` is called with them.
   void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
-  /// The same into data and weight of `rows`.
+  /// The same, storing the cells in data and weight of `rows`.
   void read_cells(MsRows& rows, unsigned n_threads);
   void rewind();
 
@@ -148,7 +150,7 @@ struct MsWriteRows {
   View<const std::complex<float>, 3> data;  ///< [baseline][chan][product]
   View<const float, 3> weight;              ///< 0 = flagged
   int window = 0;                           ///< 0: the first, then more_windows
-  /// Where rows differ: a value for each. Times are those of the middle.
+  /// For rows that differ, a value for each. Times are mid-integration.
   std::vector<double> row_time_mjd_s{}, row_interval_s{}, row_exposure_s{};
   std::vector<int> row_field{};              ///< 0: the source, then more_fields; empty: all 0
   std::vector<double> row_centroid_mjd_s{};  ///< of the data in it; empty: the times of the middle
@@ -157,22 +159,22 @@ struct MsWriteRows {
 
 class MeasurementSetWriter {
  public:
-  /// Creates PATH.part; nothing is at PATH before commit(). DataError when the description lacks a site,
+  /// Creates PATH.part; PATH does not exist before commit(). DataError when the description lacks a site,
   /// antennas, channels or products, UsageError and FailureError as check_output. On a full disk casacore may
-  /// throw where nothing can catch: tools end that through install_terminate_handling().
+  /// throw where nothing can catch it; install_terminate_handling() lets tools end with a message.
   MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite);
-  /// Of a number of rows that is known: they are there at once. What write_cells() and write_scalars() do not
-  /// write of them is 0.
+  /// For a known number of rows, all of which exist from the start, filled with 0 until write_cells() and
+  /// write_scalars() write them.
   MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite,
                        std::int64_t n_rows);
   ~MeasurementSetWriter();
-  /// Behind the rows that are there.
+  /// Appends rows.
   void write(const MsWriteRows& rows);
-  /// Of rows that are there, from this one on: what is in their cells, by any number of threads at once. They
+  /// Writes the cells of existing rows, from first_row on. Any number of threads may call it at once; they
   /// wait for each other where casacore has to write.
   void write_cells(std::int64_t first_row, View<const std::complex<float>, 3> data,
                    View<const float, 3> weight);
-  /// Then everything else, of rows that write_cells() has written; by one thread.
+  /// Writes all other columns of rows that write_cells() has written. Call it from one thread.
   void write_scalars(std::int64_t first_row, const MsWriteRows& rows);
   /// More HISTORY rows, behind those of the description; before commit().
   void add_history(const std::vector<std::string>& lines);

@@ -38,28 +38,29 @@ struct MsMetadata {
   }
 };
 
-/// Of a list of MsSelection; an empty one selects all.
+/// Whether a list of MsSelection contains the number; an empty list selects all.
 inline bool selected(const std::vector<int>& list, int number) {
   return list.empty() || std::find(list.begin(), list.end(), number) != list.end();
 }
 
-/// The `wanted` DATA_DESC_IDs that rows of the selected fields have. Sets that were split off others
-/// often describe windows, polarisations and fields of which they hold no row. Reads rows until all are
-/// found.
+/// Which of the `wanted` DATA_DESC_IDs occur in rows of the selected fields. Sets that were split from others
+/// often describe windows, polarisations and fields without rows. Reads rows until all are found.
 std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,
                                          const std::vector<bool>& wanted);
 
-/// SPECSYS for MEAS_FREQ_REF, an MFrequency::Types, and back; what is not known is topocentric.
+/// Converts MEAS_FREQ_REF, an MFrequency::Types, to FITS' SPECSYS and back; unknown values become
+/// topocentric.
 std::string frequency_frame(int reference);
 int frequency_reference(const std::string& frame);
 
 casacore::Table ms_subtable(const casacore::Table& ms, const std::string& path, const std::string& name);
 
-/// Phase centres in J2000. One that cannot be had is a DataError when its field is selected.
+/// Phase centres in J2000. One that cannot be converted is a DataError if its field is selected.
 std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string& path,
                                     const MsSelection& selection);
 
-/// A direction of a row of FIELD, of its first polynomial's term, in J2000. DataError when it is none.
+/// A direction in a row of FIELD (the constant term of its polynomial), in J2000. DataError when it is not a
+/// direction.
 SkyDirection read_ms_direction(const casacore::Table& ms, const std::string& path, const std::string& column,
                                int row);
 
@@ -67,8 +68,8 @@ SkyDirection read_ms_direction(const casacore::Table& ms, const std::string& pat
 /// DataError for missing or malformed subtables, UsageError for a selection that the set does not hold.
 MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path, const MsSelection& selection);
 
-/// Turns what casacore throws at damaged sets into a DataError that names the set; where the system would not
-/// let it read a file, into a FailureError.
+/// Turns casacore's exceptions for damaged sets into a DataError that names the set, or into a FailureError
+/// if the system did not let it read a file.
 template <class Work>
 auto with_measurement_set(const std::string& path, Work work) {
   try {
@@ -84,7 +85,7 @@ auto with_measurement_set(const std::string& path, Work work) {
   }
 }
 
-/// The same for what is written: a full disk above all.
+/// The same for writing, where a full disk is the usual cause.
 template <class Work>
 auto with_writing_set(const std::string& path, Work work) {
   try {

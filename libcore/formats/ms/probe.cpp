@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kBytesBesideTheSet = 256u << 20;
 constexpr std::uint64_t kBytesOfSetsBehind = std::uint64_t{1} << 30;
 
-/// All files of the set; those that cannot be looked at count as nothing.
+/// Total size of the set's files; files that cannot be examined are left out.
 std::uint64_t bytes_of_files(const std::string& path) {
   std::uint64_t sum = 0;
   std::error_code error;
@@ -30,7 +30,8 @@ std::uint64_t bytes_of_files(const std::string& path) {
   return sum;
 }
 
-/// A selection of rows or a concatenation: its own files tell nothing of those that are read.
+/// Whether the set stores its rows itself. The files of a selection or a concatenation do not tell how large
+/// those are that will be read.
 bool stores_its_rows(const std::string& path) {
   std::ifstream file(path + "/table.dat", std::ios::binary);
   char head[256] = {};

@@ -45,7 +45,7 @@ casacore::Table open_table(const std::string& path) {
   return table;
 }
 
-/// The selection with the numbers of the fields whose names it has.
+/// The selection with field names replaced by numbers.
 MsSelection with_field_numbers(MsSelection selection, const casacore::Table& ms, const std::string& path) {
   if (selection.field_names.empty()) return selection;
   const casacore::Table table = ms_subtable(ms, path, "FIELD");
@@ -69,12 +69,12 @@ MsSelection with_field_numbers(MsSelection selection, const casacore::Table& ms,
   return selection;
 }
 
-/// Of items that are begun in their order, what the first one that fails throws: the same however many
-/// threads there are.
+/// Collects the exception of the first item (in order) that fails, so that the error reported does not depend
+/// on the number of threads.
 class FirstFailure {
  public:
   explicit FirstFailure(std::size_t n_items) : item_(n_items) {}
-  /// Leaves out those behind one that has failed.
+  /// Skips items after one that has failed.
   template <class Work>
   void guard(std::size_t item, Work work) {
     if (item > item_) return;
@@ -134,7 +134,7 @@ struct MeasurementSetReader::State {
     Buffer<std::complex<float>, 3> data;
     Buffer<float, 3> weight;
   };
-  std::vector<Piece> pieces;  ///< serve again
+  std::vector<Piece> pieces;  ///< reused
 
   State(const std::string& name, const MsSelection& wanted)
       : path(name),
@@ -166,7 +166,7 @@ struct MeasurementSetReader::State {
     for (auto& [description, wanted] : by_description) into.batches.push_back(std::move(wanted));
   }
 
-  /// The first or the last wanted row of some.
+  /// The first or the last wanted row in a range.
   std::optional<std::int64_t> wanted_row(std::int64_t first_row, std::int64_t end_row, bool last) {
     std::optional<std::int64_t> found;
     next_row = first_row;
@@ -180,8 +180,8 @@ struct MeasurementSetReader::State {
     return found;
   }
 
-  /// Touches all that reading will trust: the tables, the scalars of all rows, most of which the selection
-  /// has been through, and the cells of the first and the last one that is wanted.
+  /// Reads everything that later reading will trust: the tables, the scalars of all rows (most of which the
+  /// selection has read already), and the cells of the first and the last wanted row.
   void look() {
     std::optional<std::int64_t> first, last;
     const std::int64_t begin = rows.begin_row(), end = rows.end_row();
@@ -201,7 +201,8 @@ struct MeasurementSetReader::State {
     }
   }
 
-  /// Reads the next block while cells of this one are read, once all of it has been given out.
+  /// Starts reading the next block while cells of this one are read, once all rows of this one have been
+  /// handed out.
   void look_ahead(std::size_t n_rows) {
     if (!block->batches.empty() || is_ahead || ahead_error || next_row >= rows.end_row()) return;
     try {
@@ -245,7 +246,7 @@ struct MeasurementSetReader::State {
     return all;
   }
 
-  /// Back to the first row.
+  /// Goes back to the first row.
   void begin() {
     next_row = rows.begin_row();
     block->batches.clear();
@@ -254,7 +255,7 @@ struct MeasurementSetReader::State {
     ahead_error = nullptr;
   }
 
-  /// Frees what reading took: of many sets one after the other is read, and all stay open.
+  /// Frees the memory used for reading: of many sets that stay open, only one is read at a time.
   void give_back() {
     std::vector<Piece>().swap(pieces);
     *block = Block();
@@ -287,7 +288,7 @@ struct MeasurementSetReader::State {
     return true;
   }
 
-  /// Calls use(piece) for all of the batch: its cells are loaded.
+  /// Calls use(piece), with its cells loaded, for all pieces of the batch.
   template <class Use>
   void for_pieces(unsigned n_threads, Use use) {
     if (batch.empty()) return;
@@ -310,11 +311,11 @@ struct MeasurementSetReader::State {
     failure.rethrow();
   }
 
-  /// Of the batch.
+  /// Data description of the batch.
   const MsDataDescription& description() const {
     return meta.description(block->scalars.data_description[batch.front()]);
   }
-  /// The wanted channels of the batch.
+  /// Number of wanted channels of the batch.
   std::size_t n_channels() const {
     return meta.spws[static_cast<std::size_t>(description().spw)].channel_hz.size();
   }

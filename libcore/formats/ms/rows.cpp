@@ -57,7 +57,7 @@ std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSele
     read_column(field, ms, "FIELD_ID", first, n_rows);
     read_column(description, ms, "DATA_DESC_ID", first, n_rows);
     for (std::size_t i = 0; i < n_rows; ++i) {
-      // What is out of range is complained of when rows are read.
+      // Values out of range are reported when rows are read.
       const auto id = static_cast<std::size_t>(description[i]);
       if (description[i] < 0 || id >= wanted.size() || !wanted[id] || found[id]) continue;
       found[id] = selected(selection.fields, field[i]);
@@ -98,11 +98,11 @@ void MsRowSelection::find_interval(const casacore::Table& table, const std::stri
   const std::int64_t n =
       selection_.n_intervals < 0 ? n_times - first : std::min(selection_.n_intervals, n_times - first);
   min_time_s_ = times[static_cast<std::size_t>(first)];
-  greatest_time_s_ = times[static_cast<std::size_t>(first + n - 1)];
+  max_time_s_ = times[static_cast<std::size_t>(first + n - 1)];
 }
 
 bool MsRowSelection::wants(double time_s, int field, int data_description) const {
-  if (time_s < min_time_s_ || time_s > greatest_time_s_ || time_s < selection_.min_time_mjd_s ||
+  if (time_s < min_time_s_ || time_s > max_time_s_ || time_s < selection_.min_time_mjd_s ||
       time_s > selection_.max_time_mjd_s)
     return false;
   return meta_.description(data_description).spw >= 0 && selected(selection_.fields, field);
@@ -139,7 +139,7 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
       if (field[i] != last_field) fields.insert(last_field = field[i]);
       first_s = std::min(first_s, time_s[i]);
       last_s = std::max(last_s, time_s[i]);
-      // What is no length counts as none.
+      // An invalid length counts as 0.
       const double half_s = interval_s[i] > 0 && std::isfinite(interval_s[i]) ? interval_s[i] / 2 : 0;
       begin_s = std::min(begin_s, time_s[i] - half_s);
       end_s = std::max(end_s, time_s[i] + half_s);

@@ -23,8 +23,8 @@
 
 namespace apsyn {
 
-/// Rows whose scalars are looked at together: so few that their memory serves again, and that caches hold
-/// them.
+/// Rows whose scalars are looked at together: few enough that their memory is reused and fits into the
+/// caches.
 inline constexpr std::size_t kScanRows = 1 << 14;
 
 /// The columns that say which rows are wanted, and their selection. Throws as MeasurementSetReader.
@@ -52,7 +52,7 @@ class MsRowSelection {
   MsSelection selection_;
   std::int64_t begin_row_ = 0, end_row_ = 0;
   double min_time_s_ = -std::numeric_limits<double>::infinity();
-  double greatest_time_s_ = std::numeric_limits<double>::infinity();
+  double max_time_s_ = std::numeric_limits<double>::infinity();
   Span span_;
 };
 
@@ -65,7 +65,7 @@ struct MsScalars {
   casacore::Vector<casacore::Int> ant1, ant2, field, data_description;
   casacore::Vector<casacore::Bool> flag_row;
 };
-/// Reads ANTENNA1 and ANTENNA2, which MsRowSelection has no use for.
+/// Reads ANTENNA1 and ANTENNA2, which MsRowSelection does not need.
 void read_antennas(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
                    std::size_t n_rows);
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
@@ -78,12 +78,13 @@ void read_scans(casacore::Vector<casacore::Int>& scan, const casacore::Table& ta
 /// The type of the storage manager that holds a column.
 std::string storage_manager(const casacore::Table& table, const std::string& column);
 
-/// The tables that a selection of rows or a concatenation takes its rows from; none for a table of its own.
+/// The tables from which a selection of rows or a concatenation takes its rows; none for a table that stores
+/// its own.
 std::vector<std::string> tables_behind(const casacore::Table& table);
 
-/// A tiled column's own account of its shapes, which casacore trusts: where it disagrees with the table,
-/// reading would leave the cell's memory. Other storage managers pass. Where rows are those of other tables,
-/// these are looked at.
+/// Checks the shapes that a tiled column's files claim. casacore trusts them: if they disagree with the
+/// table, reading would overrun the cell's memory. Other storage managers are accepted. If the rows are
+/// stored in other tables, those are checked.
 class MsTileCheck {
  public:
   MsTileCheck() = default;
@@ -101,11 +102,11 @@ class MsTileCheck {
   casacore::Vector<casacore::rownr_t> rows_;  ///< [row of a selection] of the table behind
 };
 
-/// Cells are read and converted so many bytes at a time: a core's own cache holds what is made of them.
+/// Number of bytes of cells that are read and converted at a time, so that the results fit into a core's
+/// cache.
 inline constexpr std::size_t kCellBytesAtOnce = 1u << 19;
 
-/// Cells as they are stored, of some rows of one data description. The arrays keep their memory from rows to
-/// rows.
+/// Cells of some rows of one data description, as stored. The arrays are reused for later rows.
 struct MsCells {
   const MsDataDescription* description = nullptr;
   std::size_t n_chan = 0;           ///< wanted
@@ -119,26 +120,26 @@ struct MsCells {
   casacore::Array<casacore::Float> sigma;  ///< SIGMA_SPECTRUM, where weights come from it
 };
 
-/// Reads the cells of rows of one data description: straight from the files where these are tiles of a known
-/// layout, through casacore otherwise.
+/// Reads the cells of rows of one data description: directly from the files if these are tiles of a known
+/// layout, otherwise through casacore.
 class MsCellReader {
  public:
   MsCellReader(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
                const std::string& path);
-  /// `wanted`: rising indices into `scalars`, all of one data description. By any number of threads at once,
-  /// which wait for each other where casacore reads.
+  /// `wanted`: rising indices into `scalars`, all of one data description. Any number of threads may call it
+  /// at the same time; they wait for each other where casacore reads.
   void load(MsCells& cells, const MsScalars& scalars, std::span<const std::size_t> wanted);
-  /// Of the wanted rows: uvw_m [row][3], data and weight [row][chan][product] as in MsRows. Any thread, while
-  /// others load other cells.
+  /// Converts the wanted rows: uvw_m [row][3], data and weight [row][chan][product] as in MsRows. Any thread
+  /// may call it while others load other cells.
   void fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
             View<std::complex<float>, 3> data, View<float, 3> weight) const;
-  /// Calls work() while no thread loads by casacore.
+  /// Calls work() while no thread loads through casacore.
   template <class Work>
   void alone(Work work) {
     std::lock_guard lock(casacore_);
     work();
   }
-  /// Gives up what load() keeps open.
+  /// Closes what load() keeps open.
   void close();
   /// Rows of `n_chan` channels whose cells together take kCellBytesAtOnce, at least one.
   std::size_t rows_at_once(std::size_t n_corr, std::size_t n_chan) const;
@@ -154,11 +155,11 @@ class MsCellReader {
     std::optional<TileFiles> files;
     /// Whether the cells of a place lie in the files, with this shape.
     bool has(const Place& place, const casacore::IPosition& cell) const;
-    /// From the files, of cells that has() told of, or their channels from first_chan on.
+    /// Reads cells that has() accepted, or their channels from first_chan on, straight from the files.
     void read(const Place& place, casacore::IPosition cell, std::size_t first_chan,
               casacore::Array<T>& into) const;
   };
-  /// By casacore, as all that follows.
+  /// The following functions read through casacore.
   template <class T>
   void load(const Column<T>& column, const Place& place, bool channels, casacore::Array<T>& into);
   void load_sigma(const Place& place, MsCells& cells);
@@ -177,7 +178,7 @@ class MsCellReader {
   Column<casacore::Float> weight_;
   std::optional<Column<casacore::Float>> spectrum_;
   std::optional<Column<casacore::Float>> sigma_;  ///< where weights come from it
-  std::mutex casacore_;                           ///< takes one thread only
+  std::mutex casacore_;                           ///< casacore is not thread-safe
 };
 
 }  // namespace apsyn

@@ -79,7 +79,7 @@ class Cells {
           throw error(column, row, "holds no three unit vectors at right angles");
     return axes;
   }
-  /// Of shape [3, n], or [n, 3] where `by_coordinate`.
+  /// Points from a cell of shape [3, n] or, with `by_coordinate`, [n, 3].
   std::vector<Vec3> points(const char* column, rownr_t row, bool by_coordinate) const {
     const casacore::IPosition shape = casacore::ArrayColumn<double>(table_, column).shape(row);
     const std::size_t along = by_coordinate ? 1 : 0;
@@ -117,7 +117,7 @@ class Cells {
   std::string where_;
 };
 
-/// The only field with data, for delays that the set has one of.
+/// The only field with data, for delays of which the set has a single one.
 int only_field(const Table& ms, const std::string& path, const std::vector<int>& fields) {
   if (fields.size() == 1) return fields[0];
   const Table table = ms_subtable(ms, path, "FIELD");
@@ -191,7 +191,7 @@ std::vector<int> rows_of_fields(const Table& ms, const std::string& path, const 
   return rows;
 }
 
-/// DELAY_DIR, REFERENCE_DIR and LOFAR_TILE_BEAM_DIR, as far as they are there, of the fields that are read.
+/// Those of DELAY_DIR, REFERENCE_DIR and LOFAR_TILE_BEAM_DIR that exist, for the fields that are read.
 std::vector<SkyDirection> all_directions(const ArrayTables& tables) {
   const std::string& path = tables.sets[0];
   return with_measurement_set(path, [&] {

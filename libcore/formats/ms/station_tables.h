@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a Measurement Set tells of the beams of its stations: LOFAR_ANTENNA_FIELD, PHASED_ARRAY,
+// What a Measurement Set says about the beams of its stations: LOFAR_ANTENNA_FIELD, PHASED_ARRAY,
 // MWA_TILE_POINTING, and the directions of FIELD.
 #pragma once
 
@@ -18,8 +18,9 @@ namespace apsyn {
 
 /// LOFAR: ANTENNA::LOFAR_PHASE_REFERENCE, LOFAR_ANTENNA_FIELD and LOFAR_ELEMENT_FAILURE, FIELD's DELAY_DIR,
 /// LOFAR_TILE_BEAM_DIR and REFERENCE_DIR of the first set, and windows of all. StationField::element is 0 for
-/// LBA and 1 for HBA. DataError that names the table and the cure where something is missing or has another
-/// shape; warnings where X and Y of an element are not flagged alike, and where all of a field are flagged.
+/// LBA and 1 for HBA. DataError, naming the table and the cure, when something is missing or has another
+/// shape; warnings when X and Y of an element are not flagged alike, and when all elements of a field are
+/// flagged.
 StationArray read_lofar_stations(const ArrayTables& tables);
 
 /// OSKAR and SKA-Low: PHASED_ARRAY, a row for each antenna. StationField::element is 0.
@@ -45,8 +46,8 @@ struct AppliedBeam {
 };
 AppliedBeam read_applied_beam(const std::string& path, const std::string& column);
 
-/// Whether stations of both look at the same directions, and the same was applied to their data; true where
-/// neither has a set.
+/// Whether the stations of both point at the same directions and the same beam was applied to their data;
+/// true if neither has a set.
 bool same_pointing(const ArrayTables& a, const ArrayTables& b);
 
 }  // namespace apsyn

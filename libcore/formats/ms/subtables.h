@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The subtables of a Measurement Set v2 that MeasurementSetWriter makes. For libcore/formats/ms only.
+// The subtables of a Measurement Set v2 that MeasurementSetWriter creates. For libcore/formats/ms only.
 #pragma once
 
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
@@ -18,7 +18,8 @@ void create_subtables(casacore::MeasurementSet& ms);
 /// Fills ANTENNA, FEED, FIELD, SPECTRAL_WINDOW, POLARIZATION, DATA_DESCRIPTION, PROCESSOR, STATE and one
 /// OBSERVATION. DataError when the description's array has no site.
 void fill_subtables(casacore::MeasurementSet& ms, const MsDescription& description);
-/// Times that are known at the end only: OBSERVATION, FIELD and HISTORY, which gets the description's lines.
+/// Fills in times that are only known at the end, in OBSERVATION, FIELD and HISTORY, which also gets the
+/// description's lines.
 void fill_times_and_history(casacore::MeasurementSet& ms, const MsDescription& description,
                             const MsTimeRange& range);
 

@@ -25,10 +25,10 @@
 namespace apsyn {
 namespace {
 
-/// Rows of a tile that do not lie as they are wanted pass through so many bytes, which caches hold.
+/// Size of the buffer in which rows of a tile are rearranged; it fits into the cache.
 constexpr std::uint64_t kBytesBetween = 1 << 18;
 
-/// A file that is opened when it is used, by whichever thread comes first.
+/// A file that the first thread to use it opens.
 class File {
  public:
   File(std::string path, TileFiles::Access access) : path_(std::move(path)), access_(access) {}
@@ -50,7 +50,7 @@ class File {
     fd_.store(fd, std::memory_order_release);
     return fd;
   }
-  /// While no thread uses it.
+  /// No thread may be using it.
   void close() {
     if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);
   }
@@ -70,14 +70,14 @@ void spread_bits(const std::uint8_t* bytes, std::uint64_t first, std::uint64_t n
   bytes += first / 8;
   for (; n >= 8; n -= 8, to += 8, ++bytes) {
     const unsigned eight = shift == 0 ? *bytes : (bytes[0] | unsigned{bytes[1]} << 8) >> shift & 0xff;
-    // In byte i of these, bit i of `eight`, then 1 where there is any.
+    // Byte i of `own` keeps only bit i of `eight`; byte i of `ones` is 1 where that bit is set.
     const std::uint64_t own = eight * kEach & kOwn, ones = (own + 0x7f * kEach) >> 7 & kEach;
     std::memcpy(to, &ones, 8);
   }
   for (std::uint64_t i = 0; i < n; ++i) to[i] = bytes[(shift + i) / 8] >> (shift + i) % 8 & 1;
 }
 
-/// The other way round: n, a multiple of 8, bytes of 0 or 1.
+/// The inverse of spread_bits(): n bytes of 0 or 1, n a multiple of 8.
 void gather_bits(const std::uint8_t* from, std::uint64_t n, std::uint8_t* bytes) {
   // The product brings byte i's lowest bit to bit 56 + i; no two of its terms meet there, or carry into it.
   constexpr std::uint64_t kToTop = 0x0102040810204080u;
@@ -92,7 +92,7 @@ void gather_bits(const std::uint8_t* from, std::uint64_t n, std::uint8_t* bytes)
 struct Range {
   std::uint64_t first = 0, n = 0;
   std::uint64_t end() const { return first + n; }
-  /// What lies in a tile that begins at `from`, counted from there.
+  /// The part inside a tile that begins at `from`, counted from there.
   Range within(std::uint64_t from, std::uint64_t extent) const {
     const std::uint64_t begin = std::max(first, from), stop = std::min(end(), from + extent);
     return {begin - from, stop - begin};
@@ -116,7 +116,7 @@ struct TileFiles::State {
     return row < run.first_row + run.n_rows ? &run : nullptr;
   }
 
-  /// Calls use(cube, places on its third axis, rows before them) for rows that are there.
+  /// Calls use(cube, places on its third axis, rows before them) for rows that exist.
   template <class Use>
   void for_runs(std::uint64_t first_row, std::uint64_t n_rows, Use use) const {
     for (std::uint64_t done = 0; done < n_rows;) {
@@ -165,7 +165,7 @@ struct TileFiles::State {
   static bool adjacent(const TileLayout::Cube& cube, const Range& chans) {
     return cube.tile[0] == cube.shape[0] && cube.tile[1] == cube.shape[1] && chans.n == cube.shape[1];
   }
-  /// With padding between the tiles where these are no whole bytes.
+  /// Includes the padding between tiles that are not whole bytes.
   static std::uint64_t tile_elements(const TileLayout::Cube& cube) {
     return cube.tile[0] * cube.tile[1] * cube.tile[2];
   }
@@ -196,8 +196,8 @@ struct TileFiles::State {
     }
   }
 
-  /// Calls use(row of tiles, rows in it, first of these among the places) for rows of a tile of which so many
-  /// pass through memory at once.
+  /// Calls use(row of tiles, rows in it, first of these among the places), with as many rows of a tile at a
+  /// time as the buffer holds.
   template <class Use>
   void for_row_tiles(const TileLayout::Cube& cube, const Range& places, Use use) const {
     const std::uint64_t row_bytes = cube.tile[0] * cube.tile[1] * element_bytes,
@@ -230,12 +230,12 @@ struct TileFiles::State {
     });
   }
 
-  /// Whether cells of bits begin at whole bytes, wherever they lie.
+  /// Whether all cells of bits begin at whole bytes.
   static bool whole_bytes(const TileLayout::Cube& cube) {
     return cube.tile[0] == cube.shape[0] && cube.tile[1] == cube.shape[1] &&
            cube.tile[0] * cube.tile[1] % 8 == 0;
   }
-  /// Of a cube with whole_bytes().
+  /// Writes bits of a cube with whole_bytes().
   void write_bits(const TileLayout::Cube& cube, const Range& places, const Range& chans,
                   const std::uint8_t* from) {
     thread_local std::vector<std::uint8_t> packed, cells;
@@ -281,7 +281,7 @@ struct TileFiles::State {
     });
   }
 
-  /// Between rows of a tile and cells of the call, the part that both hold.
+  /// Copies the part that a tile and the call have in common, in either direction.
   template <bool into_tile, class Cells>
   void copy(const TileLayout::Cube& cube, std::uint64_t cell, std::uint64_t first_row, std::uint64_t n_rows,
             const Range& of_chans, std::uint64_t first_chan, const Range& of_corrs, std::uint64_t first_corr,
@@ -307,7 +307,7 @@ struct TileFiles::State {
 
 namespace {
 
-/// Rows at both ends of the table and in the middle, and the first ones of other cubes, but few.
+/// A few rows to compare: both ends of the table, the middle, and the first rows of further cubes.
 std::vector<std::uint64_t> rows_to_compare(const TileLayout& layout, std::uint64_t n_rows) {
   if (n_rows == 0) return {};
   std::set<std::uint64_t> rows{0, n_rows / 2, n_rows - 1};

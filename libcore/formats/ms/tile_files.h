@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Cells of tiled columns straight from their files and back, by any number of threads at once, where casacore
-// takes one. For libcore/formats/ms only.
+// Reads and writes cells of tiled columns directly in their files, with any number of threads, where casacore
+// allows only one. For libcore/formats/ms only.
 #pragma once
 
 #include <casacore/casa/Arrays/IPosition.h>
@@ -29,7 +29,7 @@ struct TileLayout {
     std::uint64_t tile_bytes = 0;  ///< in the file
     std::uint64_t bytes() const { return n_tiles[0] * n_tiles[1] * n_tiles[2] * tile_bytes; }
   };
-  /// Consecutive rows that lie one behind the other in a cube.
+  /// Consecutive rows of the table that are also consecutive in a cube.
   struct Run {
     std::uint64_t first_row = 0, n_rows = 0;
     std::size_t cube = 0;
@@ -41,35 +41,35 @@ struct TileLayout {
   std::vector<Run> runs;  ///< rising; rows in none of them hold nothing
 };
 
-/// What the header of the column's storage manager says. Nothing where that is no tiled one that holds this
-/// column alone, in this machine's order of bytes, or where the header contradicts the table or its files.
+/// The layout in the header of the column's storage manager. No value unless the manager is a tiled one that
+/// holds only this column, in this machine's byte order, and its header agrees with the table and its files.
 std::optional<TileLayout> read_tile_layout(const casacore::Table& table, const std::string& column);
 
 class TileFiles {
  public:
   enum class Access { read, write };
-  /// Nothing where there is no layout, or where cells at both ends and between are not, byte for byte, what
-  /// casacore reads: casacore is then to be used for all. Of bits to be written also where cells share bytes.
-  /// While files are written here casacore must not
-  /// write or read the column, for it keeps tiles.
+  /// No value if there is no layout, or if cells at both ends and in between differ in any byte from what
+  /// casacore reads: then use casacore for everything. When bits are to be written, also no value if cells
+  /// share bytes. While files are written here, casacore must not read or write the column, because it caches
+  /// tiles.
   static std::optional<TileFiles> open(const casacore::Table& table, const std::string& column,
                                        Access access);
   TileFiles(TileFiles&&) noexcept;
   TileFiles& operator=(TileFiles&&) noexcept;
   ~TileFiles();
 
-  /// Gives up descriptors, of which a process has few; the next use takes them again. While no thread reads
-  /// or writes.
+  /// Closes file descriptors, of which a process has few; the next use opens them again. No thread may be
+  /// reading or writing.
   void close();
-  /// Whether these rows are all there, with cells of this shape.
+  /// Whether all these rows exist, with cells of this shape.
   bool hold(std::uint64_t first_row, std::size_t n_rows, const casacore::IPosition& cell) const;
-  /// The channels first_chan .. first_chan + n_chan - 1 of rows that hold() told of, [row][chan][corr], in
-  /// elements of the column: a bool has a byte. DataError where the file has become shorter, FailureError
+  /// Reads channels first_chan .. first_chan + n_chan - 1 of rows that hold() accepted, [row][chan][corr], in
+  /// elements of the column; a bool takes a byte. DataError when the file has become shorter, FailureError
   /// when it cannot be read.
   void read(std::uint64_t first_row, std::size_t n_rows, std::size_t first_chan, std::size_t n_chan,
             void* cells) const;
-  /// The same to the file; other channels keep what they hold. Any number of threads at once, of rows of
-  /// their own. FailureError when it cannot be written.
+  /// Writes the same; other channels keep their values. Any number of threads may write at the same time,
+  /// each its own rows. FailureError when the file cannot be written.
   void write(std::uint64_t first_row, std::size_t n_rows, std::size_t first_chan, std::size_t n_chan,
              const void* cells) const;
 

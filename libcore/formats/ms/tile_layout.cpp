@@ -26,7 +26,7 @@ using casacore::AipsIO;
 using casacore::IPosition;
 using casacore::uInt;
 
-/// The header is not one that is understood here.
+/// Thrown for a header that this code does not understand.
 struct Unknown : std::runtime_error {
   Unknown() : std::runtime_error("unknown layout of tiles") {}
 };
@@ -47,7 +47,7 @@ std::uint64_t product(const TileLayout::Shape& shape) {
   return n;
 }
 
-/// Of a cube's axes: rows are an axis of their own, or each row has a cube.
+/// Shape of a cube: rows form its last axis, or each row has its own cube.
 TileLayout::Shape axes_of(const IPosition& shape, bool with_rows) {
   const std::size_t n_cell = shape.size() - (with_rows ? 1 : 0);
   TileLayout::Shape axes{1, 1, 1};
@@ -58,7 +58,7 @@ TileLayout::Shape axes_of(const IPosition& shape, bool with_rows) {
   return axes;
 }
 
-/// The size of the file at the time that the header was written is not needed: that of now is asked for.
+/// Skips the size that the file had when the header was written; the present size is used instead.
 void skip_file(AipsIO& in, std::size_t number) {
   const auto version = take<uInt>(in);
   require(version == 1 || version == 2);
@@ -166,7 +166,7 @@ class HeaderReader {
     return cube;
   }
 
-  /// A cube of all rows, or one of each.
+  /// Maps rows to a single cube, or to one cube for each row.
   void map_rows() {
     const std::uint64_t n_rows = table_.nrow();
     if (type_ == "TiledColumnStMan") {
@@ -200,8 +200,8 @@ class HeaderReader {
     }
   }
 
-  /// All tiles are there. Those that were never written may be missing at the end of a file, which casacore
-  /// knows.
+  /// Checks that all tiles exist. Tiles that were never written may be missing at the end of a file; casacore
+  /// knows which.
   void check_files() const {
     for (const TileLayout::Cube& cube : layout_.cubes) {
       if (cube.tile_bytes == 0 || cube.bytes() == 0) continue;

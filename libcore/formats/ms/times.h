@@ -13,10 +13,10 @@ namespace apsyn {
 
 class MsTimeScale {
  public:
-  /// UTC where the column names no reference. DataError for sidereal times, that of unknown scales, and a
-  /// reference of each row's own.
+  /// UTC if the column names no reference. DataError for sidereal times, for unknown scales, and for
+  /// references that differ from row to row.
   MsTimeScale(const casacore::Table& table, const std::string& column, const std::string& path);
-  /// MJD in seconds, replaced by those of UTC (with TAI, UT1, TT, TDB, TCG or TCB before), within 1e-9 s and
+  /// Converts MJD in seconds from TAI, UT1, TT, TDB, TCG or TCB to UTC in place, to within 1e-9 s and
   /// rounding. FailureError when casacore has no table of leap seconds.
   void to_utc(casacore::Vector<double>& mjd_s) const;
 

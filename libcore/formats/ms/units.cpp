@@ -34,7 +34,7 @@ FluxUnit unit_of_column(const casacore::Table& table, const std::string& path, c
   std::string letters;
   for (const char c : unit) letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (letters == "adu" || letters == "count" || letters == "counts") return FluxUnit::adu;
-  // UVFITS files of calibrated data often say UNCALIB, and sets that are made of them.
+  // UVFITS files of calibrated data, and sets made from them, often say UNCALIB.
   if (!letters.empty() && letters != "jy" && letters != "uncalib")
     log_warning("{}: column {} is in '{}', which is neither Jy nor adu: it is taken as Jy", path, column,
                 unit);

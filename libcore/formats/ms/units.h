@@ -12,8 +12,8 @@
 
 namespace apsyn {
 
-/// Jy where the column says nothing, or is not there. A unit that is neither Jy nor adu is taken as Jy, with
-/// a warning.
+/// Jy if the column names no unit or does not exist. A unit other than Jy and adu is taken as Jy, with a
+/// warning.
 FluxUnit unit_of_column(const casacore::Table& table, const std::string& path, const std::string& column);
 
 void set_unit(casacore::ColumnDesc& column, FluxUnit unit);

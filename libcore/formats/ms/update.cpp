@@ -68,7 +68,7 @@ casacore::Vector<casacore::Int> description_column(const casacore::Table& table)
   return casacore::ScalarColumn<casacore::Int>(table, "DATA_DESC_ID").getColumn();
 }
 
-/// What the folder of a table holds, to take back an addition that the disk has no space for.
+/// The contents of a table's folder, used to undo an addition for which the disk has no space.
 class FolderState {
  public:
   explicit FolderState(const std::string& folder)
@@ -76,7 +76,7 @@ class FolderState {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
       names_.insert(entry.path().filename());
   }
-  /// While the set's description is the old one, files of new columns belong to nothing.
+  /// As long as the set has its old description, files of new columns belong to no column and can be removed.
   void restore() const {
     std::error_code ignored;
     if (contents("table.dat") == description_)
@@ -101,8 +101,8 @@ class FolderState {
   std::string description_, info_;
 };
 
-/// Half a mebibyte of T, all correlations and few enough channels that parts of the band can be written by
-/// themselves.
+/// Tiles of half a mebibyte of T: all correlations, and few enough channels that parts of the band can be
+/// written separately.
 template <class T>
 IPosition tile_of(const IPosition& cell, casacore::rownr_t n_rows) {
   const ssize_t n_chan = std::clamp<ssize_t>(cell[1], 1, 32), n_corr = std::max<ssize_t>(cell[0], 1);
@@ -151,7 +151,7 @@ void add_zeros(casacore::Table& table, const NewColumn& wanted, Finish finish) {
     column.setShape(row, wanted.shapes[static_cast<std::size_t>(wanted.description[row])]);
 }
 
-/// Calls add() and brings the set to the disk; when that fails, the set is as it was.
+/// Calls add() and flushes the set to disk; if that fails, the set is unchanged.
 template <class Add>
 void add_or_restore(casacore::Table& table, const std::string& path, const std::string& name, double bytes,
                     Add add) {

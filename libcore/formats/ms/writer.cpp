@@ -57,13 +57,13 @@ void put_rows(casacore::ArrayColumn<T> column, casacore::rownr_t first, const ca
   column.putColumnRange(casacore::Slicer(IPosition(1, static_cast<ssize_t>(first)), IPosition(1, n)), values);
 }
 
-/// The rows' own values, or the one of all.
+/// The value of each row, or the common one repeated.
 template <class T>
 casacore::Vector<T> values_of(const std::vector<T>& own, T common, std::size_t n) {
   return own.empty() ? casacore::Vector<T>(n, common) : casacore::Vector<T>(own);
 }
 
-/// What the tables hold of one call's visibilities; casacore's order, fastest axis first.
+/// One call's visibilities as the main table stores them, in casacore's order of axes, fastest first.
 struct MainArrays {
   casacore::Cube<casacore::Complex> data;           ///< (product, chan, row)
   casacore::Cube<casacore::Bool> flag;              ///< the same
@@ -72,15 +72,15 @@ struct MainArrays {
   casacore::Vector<casacore::Bool> flag_row;
 };
 
-/// Subtables beyond the standard that models of beams and the weather at the stations are in. Others name
-/// rows of tables that the new set has under other numbers, or hold statistics of the old data.
+/// Whether a non-standard subtable describes the stations: beam models, or the weather there. Other subtables
+/// refer to rows that are numbered differently in the new set, or hold statistics of the old data.
 bool describes_stations(const std::string& name) {
   for (const char* prefix : {"LOFAR_", "MWA_", "OSKAR_", "PHASED_ARRAY", "WEATHER"})
     if (name.starts_with(prefix)) return true;
   return false;
 }
 
-/// Of some cells, by bits, so that vectors can do it.
+/// fold() for some cells, with bit operations so that the compiler can vectorise it.
 void fold_cells(const float* data, const float* weight, std::size_t n, float* data_out,
                 std::uint8_t* flag_out, float* weight_out) {
   constexpr std::uint32_t kInfinity = 0x7f800000, kSign = 0x80000000;
@@ -89,7 +89,7 @@ void fold_cells(const float* data, const float* weight, std::size_t n, float* da
                im = std::bit_cast<std::uint32_t>(data[2 * i + 1]),
                w = std::bit_cast<std::uint32_t>(weight[i]);
     const bool finite = ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
-    // A weight above 0 has the bits 1 to those of infinity, less 1.
+    // Read as an integer, a finite weight above 0 lies between 1 and the bits of infinity minus 1.
     const bool valid = finite & (w - 1 < kInfinity - 1);
     const std::uint32_t value_mask = finite ? ~std::uint32_t{0} : 0, mask = valid ? ~std::uint32_t{0} : 0;
     data_out[2 * i] = std::bit_cast<float>(re & value_mask);
@@ -146,8 +146,8 @@ struct MeasurementSetWriter::State {
   std::unique_ptr<casacore::MSMainColumns> columns;
   MainArrays arrays;
   MsTimeRange range;
-  /// Of a set whose rows are there from the beginning: what write_cells() has found of them, and the columns'
-  /// files, as far as casacore need not write.
+  /// For a set whose rows exist from the start: row flags found by write_cells(), and the files of columns
+  /// that can be written without casacore.
   std::vector<std::uint8_t> flag_row;
   std::optional<TileFiles> data, flag, weight_spectrum, weight, sigma;
   std::vector<casacore::Table> added;  ///< subtables of another set
@@ -161,7 +161,7 @@ struct MeasurementSetWriter::State {
                      static_cast<ssize_t>(description.channel_hz.size()));
   }
 
-  /// An empty set, or one of rows that are all 0.
+  /// Creates a set that is empty or, with n_rows, has rows that are all 0.
   void create(std::optional<std::int64_t> n_rows) {
     pending.create_folder();
     {
@@ -193,7 +193,7 @@ struct MeasurementSetWriter::State {
     sigma = open("SIGMA");
   }
 
-  /// Cells of consecutive rows, by the files or by casacore.
+  /// Writes cells of consecutive rows, directly to the files or through casacore.
   template <class T>
   void put(const std::optional<TileFiles>& files, casacore::ArrayColumn<T> column, std::int64_t first_row,
            const casacore::Array<T>& values) {
@@ -237,7 +237,7 @@ struct MeasurementSetWriter::State {
     put_rows(columns->uvw(), first, uvw);
   }
 
-  /// Complains of what does not have the shape of the set; `with_cells`: data and weights are there.
+  /// Throws if rows do not have the shape of the set; `with_cells`: data and weights are included.
   void check(const MsWriteRows& rows, bool with_cells) const {
     const std::size_t n_row = rows.baselines == nullptr ? 0 : rows.baselines->size();
     const auto fits = [&](const auto& own) { return own.empty() || own.size() == n_row; };

@@ -60,10 +60,11 @@ bool has_long(int length, int n_taps, SampleFormat format) {
          format != SampleFormat::float32 && shared_bytes_of_block() >= shared_bytes_of_long(length);
 }
 
+/// Chooses among all paths, not only that of this file.
 IntegerPath integer_path(bool real, int length, int n_taps, SampleFormat format) {
   const bool fused = has_fused(real, length, n_taps, format);
   if (fused) return IntegerPath::fused;
-  return has_long(length, n_taps, format) ? IntegerPath::longer : IntegerPath::steps;
+  return has_long(length, n_taps, format) ? IntegerPath::long_spectra : IntegerPath::steps;
 }
 
 }  // namespace apsyn::f_stage

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxInt32Samples = 65535;  // 2 * 128 * 128 * 65535 = 2^31 - 2^15
 constexpr std::size_t kMaxInt32Blocks = kMaxInt32Samples / kBlockSpectra;
 
-/// Work on the default stream is over: streams that do not wait for it may use what it left.
+/// Waits for the default stream, so that streams that do not wait for it may use its results.
 void finish_here() {
   cuda_check(cudaStreamSynchronize(nullptr), "preparing the X stage");
 }

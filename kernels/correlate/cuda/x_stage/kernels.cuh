@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The X stage's kernels on integers and how they are launched. Samples: kernels/common/cuda/x_layout.cuh.
-// Sums: int2 (re, im) [chan][tile pair][row][column]; of 4-bit samples, which the kernels multiply as 16
-// times themselves, 256 times the sums.
+// Sums: int2 (re, im) [chan][tile pair][row][column]; with 4-bit samples, which the kernels multiply times
+// 16, they are 256 times the sums.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -40,7 +40,7 @@ void launch_wgmma_64(const Task& task, Bits bits, int n_sm, cudaStream_t stream)
 // mma.sync kernel: 64x64 tiles.
 void launch_mma_64(const Task& task, cudaStream_t stream);
 
-/// Clears spectra n_spectra .. of the block that holds them, when they end within one.
+/// If the spectra end within a block, clears the rest of that block.
 void launch_clear_tail(const Layout& layout, std::int8_t* samples, int n_spectra, cudaStream_t stream);
 
 /// The first n_blocks blocks of 4-bit samples of each channel as 8-bit ones, in the same layout but for
@@ -48,8 +48,8 @@ void launch_clear_tail(const Layout& layout, std::int8_t* samples, int n_spectra
 void launch_expand(const Layout& layout, const std::int8_t* in, int n_blocks, std::int8_t* out,
                    cudaStream_t stream);
 
-/// The channel and tile pair that a block of threads takes as the launch's item-th. Pairs turn from one round
-/// of blocks to the next, so that none gets only those off the diagonal, which cost more.
+/// The channel and tile pair of the launch's item number `item`. Pairs rotate from one round of blocks to the
+/// next, so that no block gets only pairs off the diagonal, which cost more.
 struct Item {
   int chan, pair;
 };

@@ -18,9 +18,9 @@ struct FloatPairSums {
   std::size_t part_stride = 0, chan_stride = 0, pair_stride = 0;  ///< in elements
 };
 
-/// total [chan][pair] = all of `sums`; it may be sums.total.
+/// total [chan][pair] = the complete sums; `total` may be sums.total.
 void launch_collect(const TileSums& sums, int n_chan, longlong2* total, cudaStream_t stream);
-/// total = all of `sums`, or += where `add`; it is not sums.total.
+/// total = (or, with `add`, +=) the complete sums; `total` must not be sums.total.
 void launch_collect(const TileSums& sums, int n_chan, double2* total, bool add, cudaStream_t stream);
 /// The same for floating sums.
 void launch_collect(const FloatPairSums& sums, int n_chan, double2* total, cudaStream_t stream);
@@ -29,7 +29,8 @@ void launch_collect(const FloatPairSums& sums, int n_chan, double2* total, cudaS
 void launch_add_sums(double2* sums, const double* values, std::size_t n, cudaStream_t stream);
 
 /// V = scale^2 / valid * sum over `n_average` channels of sum_ij / (g_i g_j*), and weight = valid / full.
-/// Autocorrelations are exactly real; what has no valid spectra or is not finite is 0 with weight 0.
+/// Autocorrelations are exactly real; visibilities without valid spectra, or that are not finite, become 0
+/// with weight 0.
 struct MeanTask {
   int n_chan = 0, n_ant = 0, n_pol = 1;
   bool with_autos = true;                ///< baselines i <= j row-major, otherwise i < j

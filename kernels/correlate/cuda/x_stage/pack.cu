@@ -15,7 +15,7 @@ struct FourSamples {
   std::uint32_t re = 0, im = 0;
 };
 
-/// Sign-extends what has its sign in `sign` of each byte, and nothing above.
+/// Sign-extends numbers whose sign bit is `sign` in each byte; the bits above must be 0.
 __device__ __forceinline__ std::uint32_t extended(std::uint32_t bytes, std::uint32_t sign) {
   return __vsub4(bytes ^ sign, sign);
 }
@@ -23,7 +23,7 @@ __device__ __forceinline__ std::uint32_t extended(std::uint32_t bytes, std::uint
 template <RawFormat kFormat>
 constexpr int kSampleBytes = kFormat == RawFormat::int4 ? 1 : 2;
 
-/// Samples as they stand in memory: of 4 bits in the first word, else two in a word.
+/// Samples as in memory: 4-bit ones in the first word, others two in a word.
 template <RawFormat kFormat>
 __device__ __forceinline__ FourSamples decode(uint2 raw) {
   if constexpr (kFormat == RawFormat::int8) {
@@ -58,7 +58,7 @@ struct Packer {
   const PackTask& task;
   int chan, first_input;
 
-  /// 4 inputs of spectrum `time`, as they stand; whole words where rows begin with one.
+  /// Loads 4 inputs of spectrum `time` unchanged, as whole words if rows begin at word boundaries.
   __device__ __forceinline__ uint2 load(int time, bool whole) const {
     const Layout& layout = task.layout;
     const std::uint8_t* from =
@@ -105,8 +105,8 @@ struct Packer {
   }
 };
 
-/// A thread owns 16 spectra of 4 inputs of a channel. Rows of a block of threads stand side by side, and
-/// leave through shared memory, whole lines at a time.
+/// A thread owns 16 spectra of 4 inputs of a channel. Rows of a block of threads are adjacent, and are
+/// written through shared memory in whole lines.
 template <RawFormat kFormat, Bits kBits>
 __global__ void __launch_bounds__(kPackLanes* kPackChunks* kPackGroups, 3) pack(PackTask task) {
   const Layout& layout = task.layout;

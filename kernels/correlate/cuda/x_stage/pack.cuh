@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Raw samples of a voltage stream on the device into the X stage's layout, for streams whose samples need no
-// transform.
+// Puts raw samples of a voltage stream on the device into the X stage's layout, for streams whose samples
+// need no transform.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,11 +9,12 @@
 
 namespace apsyn::x_stage {
 
-/// A sample as the stream holds it: int8 (re, im); 4+4 bits, real in the high nibble; 5+5 bits in a 16-bit
+/// Format of a sample in the stream: int8 (re, im); 4+4 bits, real in the high nibble; 5+5 bits in a 16-bit
 /// word, real in bits 9..5 (apsyn-voltage(5)).
 enum class RawFormat { int8, int4, pack5x5_little, pack5x5_big };
 
-/// [time][chan][ant][pol] -> layout. What lies beyond n_time in its block, or beyond the inputs, becomes 0.
+/// [time][chan][ant][pol] -> layout. Spectra beyond n_time in the last block, and rows beyond the inputs,
+/// become 0.
 struct PackTask {
   const std::uint8_t* in = nullptr;
   std::int8_t* out = nullptr;

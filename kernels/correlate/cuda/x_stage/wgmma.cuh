@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the X stage's kernels for Hopper share: the ring of stages that bulk copies fill, and sums in
+// Common parts of the X stage's kernels for Hopper: the ring of stages that bulk copies fill, and sums in
 // registers. For sm_90a only.
 #pragma once
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kThreads = 384;
 
-/// What becomes of the sums that are there already.
+/// How existing sums are treated.
 enum class Sums { overwrite, accumulate };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -40,7 +40,7 @@ __device__ __forceinline__ void cross(Accumulators<kColumns>& sums, const RowFra
   wgmma_commit();
 }
 
-/// What a consumer does for one tile, for the last kColumns of its columns.
+/// A consumer's work for one tile: the last kColumns of its columns.
 template <Sums kSums, int kColumns, Bits kBits>
 __device__ __forceinline__ void take_tile(const RowFragments<kBits>& rows, std::uint32_t ring_base,
                                           int a_offset, int n_blocks, const Barriers& barriers,
@@ -83,7 +83,7 @@ __device__ __forceinline__ void take_tile(const RowFragments<kBits>& rows, std::
   barrier_arrive(barriers.sum_empty + 8 * (turn & 1));
 }
 
-/// One thread copies all tiles' blocks into the ring.
+/// The copies of all tiles' blocks into the ring, by one thread.
 template <Bits kBits>
 __device__ __forceinline__ void copy_blocks(const Task& task, std::uint32_t ring_base,
                                             const Barriers& barriers) {
@@ -128,7 +128,7 @@ __device__ __forceinline__ void sum_columns(const Task& task, const std::uint8_t
 }
 
 /// Three warps write the planes of 4-bit samples and sum their columns. They take turns at blocks, so that
-/// each has the time of three to wait for memory.
+/// each has three times as long to wait for memory.
 __device__ __forceinline__ void unpack_blocks(const Task& task, std::uint32_t ring_base, int thread,
                                               const Barriers& barriers, int (*column_sums)[kTile]) {
   using S = Stage<Bits::four>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pairs of one antenna with others onto fine cells, by the polynomials of a SpreadKernel:
+// Spreads the pairs of one antenna with others onto fine cells, by the polynomials of a SpreadKernel:
 //   cells[v][u][matrix] += phi(s_v - v) phi(s_u - u) p_a p_b* M_ab[matrix].
-// Where a pair goes is the same for all nodes in n (pair_imager.h), so it is worked out once.
+// The cells of a pair are the same for all nodes in n (pair_imager.h), so they are computed once.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace apsyn {
 
-/// Kernels are at most so wide.
+/// Upper limit on the width of kernels, in cells.
 inline constexpr std::size_t kPairTaps = 8;
 
 /// The grid repeats every cells_x by cells_y cells; it is kept with a margin of kPairTaps cells: the first
 /// cell, [cells_y + kPairTaps][cells_x + kPairTaps], stands width / 2 before the grid's.
 struct PairLocation {
-  /// Of the kernel: [power][tap], kPairTaps of each, zeros behind the last.
+  /// Coefficients of the kernel: [power][tap], kPairTaps for each power, zeros after the last.
   const float* taps = nullptr;
   std::size_t n_power = 0, width = 0;
   std::size_t cells_x = 0, cells_y = 0;

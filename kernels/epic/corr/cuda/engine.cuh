@@ -18,7 +18,7 @@ using PairsOf = std::function<PairTask(int first_channel, int n_channel)>;
 class DevicePairEngine {
  public:
   virtual ~DevicePairEngine() = default;
-  /// Whether nothing is planned anew for another geometry.
+  /// Whether the engine can be used for another geometry without new plans.
   virtual bool serves(const EpicGeometry&) const { return false; }
   /// The sky has moved to another geometry.
   virtual void move(const EpicGeometry&) {}
@@ -28,12 +28,12 @@ class DevicePairEngine {
 
 /// `plan` and `sky` must outlive the engine.
 std::unique_ptr<DevicePairEngine> make_float_pair_engine(const EpicPlan& plan, DeviceSky& sky);
-/// On a grid (corr/cuda/grid.cuh), not for lists of directions. What depends on geometry alone stays on the
-/// device where table_bytes hold it for all channels (0 = a quarter of what is free), and is made anew where
-/// not.
+/// On a grid (corr/cuda/grid.cuh), not for lists of directions. Tables that depend only on geometry stay on
+/// the device if table_bytes (0 = a quarter of the free memory) suffice for all channels; otherwise they are
+/// recomputed.
 std::unique_ptr<DevicePairEngine> make_grid_pair_engine(const EpicPlan& plan, DeviceSky& sky,
                                                         int device_index, std::size_t table_bytes);
-/// Of two polarisations.
+/// For two polarisations.
 std::unique_ptr<DevicePairEngine> make_int8_pair_engine(const EpicPlan& plan, DeviceSky& sky,
                                                         int device_index);
 /// In halves (corr/cuda/half.cuh): 3e-4 of the RMS image, or exact.

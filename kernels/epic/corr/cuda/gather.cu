@@ -24,7 +24,7 @@ __device__ __forceinline__ __half2 as_halves(std::uint32_t bits) {
   return reinterpret_cast<const __half2&>(bits);
 }
 
-/// Of pairs q = 0, 1 and q = 2, 3.
+/// Values of pairs q = 0, 1 and q = 2, 3.
 struct FourHalves {
   Halves front, back;
   __device__ __forceinline__ static FourHalves at(const std::uint32_t* words) {

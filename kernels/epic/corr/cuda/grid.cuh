@@ -38,17 +38,17 @@ struct CellShape {
   int n_x = 0, n_y = 0, width = 0, n_order = 1;
   int n_ant = 0, n_product = 1;
   int n_column = 0;  ///< columns 0 .. n_column - 1 of half a plane, behind which no pair reaches
-  int n_row = 0;     ///< even; so many at both ends of the rows are all that pairs reach
+  int n_row = 0;     ///< even; pairs reach only this many rows at both ends
   /// Rows that no pair reaches are not written.
   __host__ __device__ bool reaches(int row) const { return row < n_row || row >= n_y - n_row; }
   __host__ __device__ int n_strip() const { return (n_column + kStripColumns - 1) / kStripColumns; }
   __host__ __device__ int n_row_pair() const { return n_y / 2; }
   __host__ __device__ std::size_t n_pair() const { return std::size_t(n_ant) * (n_ant - 1) / 2; }
   __host__ __device__ int n_group() const { return (n_order + kOrderGroup - 1) / kOrderGroup; }
-  /// Of a channel: [group of orders][strip][row pair]. A pair is in those of the groups that it has orders
-  /// of.
+  /// Number of lists of a channel: [group of orders][strip][row pair]. A pair is listed in every group in
+  /// which it has orders.
   __host__ __device__ int n_list() const { return n_group() * n_strip() * n_row_pair(); }
-  /// Of a channel: [order][product][row][column].
+  /// Number of cells of a channel: [order][product][row][column].
   __host__ __device__ std::size_t n_cell() const { return std::size_t(n_order) * n_product * n_y * n_column; }
 };
 
@@ -58,7 +58,7 @@ struct __align__(16) PairPlace {
   float along_x, along_y;  ///< what SpreadKernel::coefficients() calls q
 };
 
-/// Of n_channel channels; pairs a < b, row-major.
+/// Places the pairs of n_channel channels; pairs a < b, row-major.
 struct PlaceTask {
   CellShape shape;
   int n_channel = 0;
@@ -96,7 +96,7 @@ struct ListTask {
   std::uint32_t* batches = nullptr;     ///< [batch][kBatchWords]
   __host__ __device__ int n_list() const { return n_channel * shape.n_list(); }
 };
-/// Keys that there are.
+/// Number of possible keys.
 inline std::uint64_t list_keys(const CellShape& shape, int n_channel) {
   return std::uint64_t(n_channel) * shape.n_list() * (kOrderGroup + 1);
 }

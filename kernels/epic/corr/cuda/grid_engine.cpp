@@ -188,7 +188,7 @@ void GridPairEngine::plan_batches() {
   images_.reserve(n_together * image);
 }
 
-/// Of some channels.
+/// Makes the tables of some channels.
 void GridPairEngine::make_tables(int first_channel, int n_channel, cudaStream_t stream) {
   PlaceTask place;
   place.shape = shape_;

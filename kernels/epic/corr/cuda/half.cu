@@ -102,7 +102,7 @@ struct FormMaker {
     release(last);
   }
 
-  /// Of one matrix of halves.
+  /// The form of one matrix in half precision.
   __device__ __forceinline__ FormSums form(const Weights& c, const Weights& s, const int4* corrections) {
     FormSums sums;
 #pragma unroll
@@ -135,7 +135,7 @@ struct FormMaker {
     return sums;
   }
 
-  /// Of one matrix of 8-bit floats, with `weights` in the sum over a.
+  /// The form of one matrix of 8-bit floats, with `weights` in the sum over a.
   __device__ __forceinline__ FormSums rough_form(const EightBits& c, const EightBits& s,
                                                  const int4* weights) {
     FormSums sums;

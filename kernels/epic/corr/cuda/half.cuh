@@ -34,7 +34,7 @@ struct HalfLayout {
   int n_channel = 0, n_ant = 0, n_pixel = 0;
   bool exact = false;
 
-  /// Of antennas, 2 or 4.
+  /// Number of blocks of antennas, 2 or 4.
   APSYN_HOST_DEVICE int n_blocks() const { return n_ant <= 2 * kHalfBlock ? 2 : 4; }
   /// Even.
   APSYN_HOST_DEVICE int n_tiles() const { return (n_pixel + 2 * kFormPixels - 1) / (2 * kFormPixels) * 2; }
@@ -56,7 +56,7 @@ struct HalfLayout {
 /// What 8-bit floats hold over what they stand for: H is at most 2^15, and what halves round it by 2^4.
 constexpr float kEightBitsOfWhole = 1.0f / 128, kEightBitsOfRest = 16;
 
-/// Of the layout's pixels, from the sky's first_pixel on.
+/// Computes weights of the layout's pixels, from the sky's first_pixel on.
 void launch_half_weights(const WeightTask& sky, int first_pixel, const HalfLayout& layout, void* weights,
                          cudaStream_t stream);
 

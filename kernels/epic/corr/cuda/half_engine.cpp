@@ -11,8 +11,8 @@ namespace apsyn::epic_cuda {
 
 namespace {
 
-/// Weights of one geometry stay on the device where half of its memory holds them; where it does not, they
-/// are made anew for as many pixels of a channel as fit.
+/// Weights of one geometry stay on the device if they fit into half of its memory; otherwise they are
+/// recomputed for as many pixels of a channel as fit.
 class HalfPairEngine final : public DevicePairEngine {
  public:
   HalfPairEngine(const EpicPlan& plan, DeviceSky& sky, bool exact, int device_index)

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kOutlierThreads = 64, kOutlierPairs = kOutlierThreads;
 
-/// Of a pair, turns over 2^32: along x, y and n (in units of 2^-30: whole and fraction of 2^-32).
+/// Phases of a pair in turns times 2^32: along x, y and n (the latter in units of 2^-30: whole and fraction
+/// of 2^-32).
 struct __align__(16) PairTurns {
   std::uint32_t x, y, n, n_fraction;
 };
@@ -23,7 +24,7 @@ struct __align__(16) OutlierPair {
 __device__ __forceinline__ std::uint32_t phase_of(double turns) {
   return static_cast<std::uint32_t>(__double2ull_rn((turns - floor(turns)) * 4294967296.0));
 }
-/// Cosine and sine of so many of 2^32 turns and a half, which turns their signs.
+/// Cosine and sine of turns / 2^32 plus half a turn, which reverses their signs.
 __device__ __forceinline__ float2 turned_back(std::uint32_t turns) {
   const float angle = fmaf(6.2831853f, __uint_as_float(turns >> 9 | 0x3F800000u), -9.424778f);
   float2 turned;
@@ -55,8 +56,8 @@ __device__ __forceinline__ OutlierPair pair_of(const OutlierTask& task, std::siz
   return pair;
 }
 
-/// Of one product: sums of E = -2 V exp(2 pi i w n) times cosines and sines along x and y, which the four
-/// pixels (+-x, +-y) have in common:
+/// Sums for one product: E = -2 V exp(2 pi i w n) times cosines and sines along x and y, which the four
+/// pixels (+-x, +-y) share:
 ///   Re(E exp(i (+-x +-y))) = Re E (cos x cos y -+ sin x sin y) - Im E (+-sin x cos y +- cos x sin y).
 struct Quarters {
   float cos_cos = 0, sin_sin = 0, sin_cos = 0, cos_sin = 0;

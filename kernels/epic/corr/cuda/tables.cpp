@@ -92,7 +92,7 @@ GatherTask PairTables::task(int first_channel, int n_channel) const {
   task.first_channel = first_channel;
   task.n_channel = n_channel;
   const int n_row_pair = shape_.n_row_pair();
-  // so many segments that there are enough for all warps of a device, and of 4 row pairs or more
+  // enough segments for all warps of a device, each of 4 row pairs or more
   constexpr int kFewest = 8192;
   const int n_strip = n_together_ * shape_.n_group() * shape_.n_strip();
   const int wanted = std::clamp((kFewest + n_strip - 1) / n_strip, 1, n_row_pair / kWindowPairs);

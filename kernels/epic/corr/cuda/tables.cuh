@@ -15,9 +15,10 @@ class PairTables {
  public:
   /// What a channel takes on the device, for the mean array.
   static std::size_t channel_bytes(const CellShape& shape);
-  /// Of the channels of `place`, whose arrays are the tables'; n_together of them are gathered at a time.
+  /// Makes the tables for the channels of `place`, whose arrays are set here; n_together channels will be
+  /// gathered at a time.
   void make(PlaceTask place, const float* taps, int n_power, int n_together, cudaStream_t stream);
-  /// Of some of these channels: all but values and cells.
+  /// The task for some of these channels, complete except for values and cells.
   GatherTask task(int first_channel, int n_channel) const;
 
  private:

@@ -102,7 +102,8 @@ struct Transformer {
     }
   }
 
-  /// Half spectra of two rows A and B to the spectrum of A + i B, zeros behind the columns that there are.
+  /// Combines the half spectra of two rows A and B into the spectrum of A + i B, with zeros beyond the
+  /// existing columns.
   __device__ __forceinline__ void combine() const {
     const int n_x = cells_shape.n_x, n_item = (n_x / 2 + 1) * shape.n_pair;
     for (int item = thread; item < n_item; item += kTransformThreads) {

@@ -13,7 +13,7 @@ __device__ __forceinline__ double2 times(double2 a, double2 b) {
   return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
 
-/// Of one channel.
+/// Values of pairs in one channel.
 struct PairValues {
   const PairTask& task;
   const double2 *sums, *factor;
@@ -26,7 +26,7 @@ struct PairValues {
     sums = task.sums == nullptr ? nullptr : task.sums + channel * (std::size_t(n_input) * (n_input + 1) / 2);
     factor = task.factor + channel * n_input;
   }
-  /// Of inputs i <= j.
+  /// The sum of inputs i <= j.
   __device__ double2 sum(int i, int j) const {
     if (sums != nullptr) return sums[pair_of(n_input, i, j)];
     const int2 sum = x_stage::tile_sum(task.tiles, channel, i, j);
@@ -55,8 +55,8 @@ struct PairValues {
       of[p][1] = turned({double(both.z >> shift), double(both.w >> shift)}, i + p, j + 1);
     }
   }
-  /// Of the Hermitian matrices XX, YY, and (XY + YX) / 2, (XY - YX) / 2i, whose forms are real and imaginary
-  /// part of XY; a < b.
+  /// Element (a, b), a < b, of the Hermitian matrix m: XX, YY, (XY + YX) / 2 or (XY - YX) / 2i. The forms of
+  /// the last two are the real and the imaginary part of XY.
   __device__ double2 matrix(int a, int b, int m) const {
     if (m < 2) return value(a, m, b, m);
     return cross(value(a, 0, b, 1), value(a, 1, b, 0), m);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `dft` of samples that are integers of 8 bits, in integers: weights are rounded to 16 bits, samples stay
-// what they are, and a dot product of two (re, im) pairs does half a complex product in each of 16 lanes,
-// twice what fused multiply-adds do. A weight's rounding is 9e-6 of the largest factor (RMS of a component),
-// random from antenna to antenna, and what it does to autocorrelations is taken off with them, exactly.
+// `dft` of 8-bit integer samples in integer arithmetic: weights are rounded to 16 bits, samples stay as they
+// are, and a dot product of two (re, im) pairs does half a complex product in each of 16 lanes, twice as much
+// as fused multiply-adds. The rounding error of a weight is 9e-6 of the largest factor (RMS of a component)
+// and random from antenna to antenna; its effect on autocorrelations is subtracted with them, exactly.
 //
 // Tiles are those of dft/cpu/tile.h with pairs of int16 in place of two rows of floats:
 // [tile][ant][row][lane][re, im].
@@ -22,7 +22,7 @@ inline constexpr float kCodeWeight = 32767;                  ///< |weight| of th
 /// factors [ant][re, im] are at most kCodeWeight; n_ant a multiple of 8.
 void weigh_codes(const float* weights, const float* factors, std::size_t n_ant, std::uint64_t* words);
 
-/// sums[pixel][value][lane] as image_tiles() adds them up, of weights as large as they are.
+/// sums[pixel][value][lane] as image_tiles() adds them up, not rescaled for the size of integer weights.
 struct DftCodeProduct {
   const std::int32_t* spectra = nullptr;
   std::size_t n_tile = 0, n_ant = 0, n_pol = 1;

@@ -13,7 +13,7 @@
 
 namespace apsyn {
 
-/// Pixels that a thread images at a time: the weights of as many stay in the second-level cache.
+/// Number of pixels that a thread images at a time, so that their weights stay in the second-level cache.
 inline std::size_t dft_item_pixels(const EpicPlan& plan) {
   constexpr std::size_t kMax = 48, kTile = 6, kWeightBytes = std::size_t{1} << 18;
   return std::clamp(kWeightBytes / (plan.n_ant * plan.n_pol * sizeof(double)) / kTile * kTile, kTile, kMax);
@@ -35,26 +35,27 @@ class DftEngine {
  public:
   virtual ~DftEngine() = default;
   virtual std::size_t tile_bytes() const = 0;
-  /// For the channels that are imaged together.
+  /// Allocates memory for the channels that are imaged together.
   virtual void reserve(std::size_t n_slot, std::size_t n_tile) = 0;
   /// Puts a row of the block into a slot, in tiles filled up with zeros.
   virtual void turn(const SpectraBlock& block, std::size_t row, std::size_t slot) = 0;
   virtual void image(const DftItem& item, const SkyPixels& pixels, const AntennaPositions& positions) = 0;
 };
 
-/// `plan` and `apertures` must outlive the engine. Planes, factors g in the samples; float64 where the plan
-/// says so.
+/// `plan` and `apertures` must outlive the engine. The float engine takes planes and applies factors g to the
+/// samples; float64 if the plan says so.
 std::unique_ptr<DftEngine> make_dft_float_engine(const EpicPlan& plan, const ApertureWeights& apertures);
-/// Codes, factors g in the weights; takes autocorrelations off unless the plan keeps them.
+/// The integer engine takes codes and applies factors g to the weights; it subtracts autocorrelations unless
+/// the plan keeps them.
 std::unique_ptr<DftEngine> make_dft_code_engine(const EpicPlan& plan);
-/// Whether this processor has the instructions, and antennas are many (64, of even factors g) for their
-/// weights' 16 bits; not with apertures, nor for float64.
+/// Whether the integer engine can be used: this processor has the instructions, and there are enough antennas
+/// (64, with similar factors g) for weights of 16 bits. Not with apertures, nor for float64.
 bool dft_takes_codes(const EpicPlan& plan);
 
-/// One tile's spectra of this many bytes stay in the second-level cache beside weights.
+/// Bytes of spectra that stay in the second-level cache together with the weights.
 inline constexpr std::size_t kDftCacheBytes = std::size_t{1} << 19;
 
-/// Calls image(product) for as many tiles of a slot at a time as stay in the cache. turned [tile][...].
+/// Calls image(product) for all tiles of a slot, as many at a time as fit into the cache. turned [tile][...].
 template <class T, class Product>
 void for_tiles_in_cache(const View<T, 2>& turned, std::size_t tile_bytes, Product& product,
                         void (*image)(const Product&)) {

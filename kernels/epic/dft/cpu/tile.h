@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Inner loops of `dft` on the CPU: antennas to pixels and detection, without a word of memory in between.
+// Inner loops of `dft` on the CPU: from antennas to pixels and detection, with all intermediate values in
+// registers.
 //
-// Spectra stand in tiles of two rows of 16, [tile][ant][row][re 16 | im 16]: X and Y of 16 spectra, or 32
-// spectra of the only polarisation, so that the products of one spectrum meet in one lane. They carry the
-// factors g already. The register tile is P pixels by both rows: with 32 registers (AVX-512) P = 6 takes 24
-// sums, for 48 fused multiply-adds with 12 broadcast weights and 4 loads; with 16 (AVX2) P = 2 takes 8.
+// Spectra are arranged in tiles of two rows of 16, [tile][ant][row][re 16 | im 16]: X and Y of 16 spectra, or
+// 32 spectra of a single polarisation, so that the products of one spectrum are in one lane. They already
+// include the factors g. The register tile is P pixels by both rows: with 32 registers (AVX-512) P = 6 takes
+// 24 sums, for 48 fused multiply-adds with 12 broadcast weights and 4 loads; with 16 (AVX2) P = 2 takes 8.
 #pragma once
 
 #include <cstddef>

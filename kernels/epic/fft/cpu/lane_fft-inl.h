@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Fourier transforms of as many series at once as a register has lanes, for Highway kernels: compiled once
+// Fourier transforms of several series, one in each lane of a register, for Highway kernels: compiled once
 // for each target. Decimation in frequency, in place: after a stage of radix r, bins j modulo r are the
 // transform of the j-th r-th part.
 #if defined(APSYN_LANE_FFT_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -73,8 +73,8 @@ struct InOrder {
   HWY_INLINE float* operator()(std::size_t place) const { return data + place * step; }
 };
 
-/// One stage over all transforms of its length: from places of `from` to the same of `to`. Of the first half
-/// of the parts when kHalf: the rest is 0.
+/// One stage over all transforms of its length: from places of `from` to the same places of `to`. With kHalf
+/// only the first half of the parts is read, because the rest is 0.
 template <std::size_t kRadix, bool kLast, bool kHalf, class D, class From, class To>
 HWY_INLINE void run_stage(D d, const From& from, const To& to, std::size_t length,
                           const LaneFft::Stage& stage) {

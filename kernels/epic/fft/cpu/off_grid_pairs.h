@@ -15,14 +15,15 @@ namespace apsyn {
 
 class OffGridPairs {
  public:
-  /// `plan` must outlive it. `n_turn`: sums of a channel that different threads add to.
+  /// `plan` must outlive it. `n_turn`: number of partial sums of a channel, to which different threads add.
   OffGridPairs(const EpicPlan& plan, std::size_t n_turn);
   bool any() const { return order_.n_off > 0; }
   /// Begins an accumulation.
   void start(const EpicGeometry& geometry);
-  /// Spectra of a channel, a few hundred at most: products are summed in float32, and those sums in float64.
+  /// Adds spectra of a channel, a few hundred at most, because products are summed in float32 and only these
+  /// sums in float64.
   void add(const LaneSpectra& spectra, std::size_t channel, std::size_t turn);
-  /// Adds the pairs to images that were divided by their weight's pairs.
+  /// Adds the pairs to images that have been divided by W.
   void image(const EpicWeights& weights, const SkyPixels& pixels, const ApertureWeights& apertures,
              EpicImages& images);
   static std::uint64_t bytes(const EpicPlan& plan, std::size_t n_turn);

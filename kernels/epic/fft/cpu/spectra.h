@@ -2,10 +2,9 @@
 // The inner loop of the `fft` imager: spectra of one channel -> sums of products at the pixels of the
 // transform.
 //
-// Spectra are processed in groups of as many as a vector register has lanes, so that gridding and transforms
-// of any length are the same work on whole registers. One row of cells after the other is gathered and
-// transformed in the first-level cache; each column of the results is transformed there, multiplied and
-// summed over the lanes.
+// Spectra are processed in groups, one for each lane of a vector register, so that gridding and transforms of
+// any length work on whole registers. One row of cells after the other is gathered and transformed in the
+// first-level cache; each column of the results is transformed there, multiplied and summed over the lanes.
 #pragma once
 
 #include <complex>
@@ -16,7 +15,7 @@
 
 namespace apsyn {
 
-/// A transform of exponent -1, its results in another order.
+/// A transform with exponent -1 whose results come in a different order.
 struct LaneFft {
   explicit LaneFft(std::size_t length);
   struct Stage {
@@ -45,7 +44,7 @@ struct LanePixels {
   std::vector<std::uint32_t>
       column_at;  ///< [place] of the row transform's results: its column, or their number
   std::vector<std::uint32_t> row_place;  ///< [row] in the column transform's results
-  /// Of sums: a multiple of 4 rows.
+  /// Number of rows of the sums, a multiple of 4.
   std::size_t n_row() const { return (row_place.size() + 3) / 4 * 4; }
 };
 
@@ -59,7 +58,7 @@ struct LaneSpectra {
   const std::complex<float>* factor = nullptr;  ///< [ant][pol]
 };
 
-/// Room for one thread.
+/// Working memory of one thread.
 struct LaneScratch {
   Buffer<float, 1> samples, cells, rows;
 };

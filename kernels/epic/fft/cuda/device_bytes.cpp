@@ -14,7 +14,7 @@ namespace {
 using namespace epic_fft;
 
 constexpr double kSpare = 1.25;  ///< Upload takes more than it needs
-/// Of planes and prepared samples between the kernels of other variants, and of refined images.
+/// Memory for planes and prepared samples between the kernels of other variants, and for refined images.
 constexpr double kBetween = (256 + 256 + 128) * 0x1p20;
 
 double product(std::initializer_list<std::size_t> lengths) {
@@ -23,7 +23,7 @@ double product(std::initializer_list<std::size_t> lengths) {
   return all;
 }
 
-/// Of pixels of the transform.
+/// Size in pixels of the transform.
 struct Shown {
   std::size_t x, y;
   double size() const { return product({x, (y + 3) / 4 * 4}); }

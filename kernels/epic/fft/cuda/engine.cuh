@@ -53,7 +53,7 @@ class PreparedEngine : public FftEngine {
 /// Null when one kernel cannot image these planes. Half precision takes integers only.
 std::unique_ptr<FftEngine> make_fused_engine(const EpicPlan& plan, const FftGridded& gridded,
                                              EpicPrecision precision, int device_index);
-/// Of integers only; null for arrays that reach many cells and where a single power is wanted.
+/// For integers only; null for arrays that reach too many cells, and if a single power is wanted.
 std::unique_ptr<FftEngine> make_matrix_engine(const EpicPlan& plan, const FftGridded& gridded,
                                               EpicPrecision precision, int device_index);
 std::unique_ptr<FftEngine> make_staged_engine(const EpicPlan& plan, const FftGridded& gridded);

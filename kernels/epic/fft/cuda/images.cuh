@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// FftFinish on a device, for all images at once and in float64 as there.
+// FftFinish on a device, for all images together and also in float64.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +28,7 @@ struct ImagePixel {
   double factor = 0;
 };
 
-/// Of images first .. first + n - 1.
+/// Makes images first .. first + n - 1.
 struct ImageTask {
   const double* sums = nullptr;  ///< [image][column][row, n_row][value]
   int n_column = 0, n_row = 0, n_value = 4, n_pack = 1;
@@ -39,7 +39,7 @@ struct ImageTask {
   const ImagePixel* pixels = nullptr;
   int n_pixel = 0;
   int first = 0, n = 0;
-  /// Of both parts of each pack the plane, or -1.
+  /// [pack][real, imaginary part] the plane that it becomes, or -1.
   int plane_of[2][2] = {{-1, -1}, {-1, -1}};
   int n_plane = 0;
   std::size_t image_size = 0;

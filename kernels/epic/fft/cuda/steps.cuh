@@ -39,7 +39,7 @@ struct StagedEntry {
   float2 weight{};
 };
 
-/// Of one channel. Planes are [spectrum][pol][row][column].
+/// Work for one channel. Planes are [spectrum][pol][row][column].
 struct StagedTask {
   const StagedCell* cells = nullptr;  ///< [n_cell + 1]
   const StagedEntry* entries = nullptr;

@@ -10,7 +10,7 @@
 
 namespace apsyn::epic_fft {
 
-/// Of each channel.
+/// Layout of the sums of each channel.
 struct SumsShape {
   int n_class = 1;            ///< that hold different pixels
   int n_part = 1;             ///< of the spectra; they are added up in the end

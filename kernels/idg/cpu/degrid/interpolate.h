@@ -9,7 +9,7 @@
 
 namespace apsyn {
 
-/// Values (terms times planes times two) that a fine cell may have.
+/// Upper limit on the values of a fine cell: terms times planes times two.
 constexpr std::size_t max_cell_values = 256;
 
 /// For a batch that locate_batch() has placed:

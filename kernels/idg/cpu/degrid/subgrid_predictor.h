@@ -2,9 +2,10 @@
 // From the uv grids of the layers to the visibilities of one task: the CPU gridder's steps transposed.
 //
 // The subgrid's cells are transformed to L x L coarse pixels, which take the A-terms, the taper and the w
-// screens of the task's terms; these are transformed to fine cells about the visibilities, which are
-// interpolated from them (spread_kernel.h), or the nodes of their tracks and channels are (track_nodes.h).
-// All transforms are short and dense: folded matrix products over all planes and terms at once.
+// screens of the task's terms; these are transformed to fine cells around the visibilities. From the fine
+// cells the visibilities are interpolated (spread_kernel.h), either directly or at the nodes of their tracks
+// and channels (track_nodes.h). All transforms are short and dense: folded matrix products over all planes
+// and terms at once.
 #pragma once
 
 #include <complex>
@@ -31,7 +32,7 @@ struct LayerGrids {
   std::size_t first_layer = 0;
 };
 
-/// What a SubgridPredictor takes.
+/// Memory of a SubgridPredictor.
 std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup);
 
 /// One thread's memory.

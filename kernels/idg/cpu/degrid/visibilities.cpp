@@ -57,7 +57,7 @@ void SubgridPredictor<T>::flush_rows(const GridBlock& block, View<std::complex<O
   pieces_.clear();
 }
 
-/// Rows of a track without nodes: the batch goes on with the next track's.
+/// Rows of a track without nodes; the next track's rows continue the same batch.
 template <class T>
 template <class Out>
 void SubgridPredictor<T>::add_rows(const GridBlock& block, const Track& track,
@@ -98,7 +98,7 @@ void SubgridPredictor<T>::interpolate_lines(const GridBlock& block, const Track&
   if (batch_.n > 0) keep();
 }
 
-/// data += what rows [first, first + n) of a track take of a band's columns.
+/// data += the share of a band's columns in rows [first, first + n) of a track.
 template <class T>
 template <class Out>
 void SubgridPredictor<T>::add_columns(const GridBlock& block, const Track& track, const Band& band,

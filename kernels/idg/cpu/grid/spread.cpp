@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace apsyn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Of AVX-512's 32 registers, and of AVX2's 16.
+/// Registers for accumulators, of 32 in AVX-512 and 16 in AVX2.
 constexpr std::size_t max_sums = HWY_TARGET <= HWY_AVX3 ? 28 : 12;
 constexpr std::size_t max_vectors = 4, max_rows = 8;
 
@@ -187,7 +187,7 @@ void add(const Tile<T>& tile, std::size_t n_rows, std::size_t n_vectors) {
   }
 }
 
-/// The least pieces of at most `most`, as equal as can be.
+/// Size of a piece when n is cut into as few pieces of at most `most` as possible, all nearly equal.
 inline std::size_t piece(std::size_t n, std::size_t most) {
   const std::size_t pieces = (n + most - 1) / most;
   return (n + pieces - 1) / pieces;

@@ -18,9 +18,10 @@
 
 namespace apsyn {
 
-/// Visibilities whose taps are in the caches.
+/// Number of visibilities whose taps fit into the caches together.
 constexpr std::size_t spread_chunk = 128;
-/// Visibilities that are sorted by their cells: those of a row share few, those of many rows do.
+/// Number of visibilities that are sorted by cell at a time. Those of one row seldom share a cell; those of
+/// many rows often do.
 constexpr std::size_t spread_batch = 8 * spread_chunk;
 /// Cells behind a row's last that a vector may reach (they get zeros), and values behind the last row.
 constexpr std::size_t spread_overrun = 8;
@@ -71,7 +72,7 @@ struct SpreadBatch {
   std::size_t n = 0;
   Buffer<double, 1> u, v, w;  ///< [vis] wavelengths, folded
 
-  /// What locate_batch() makes of them.
+  /// Set by locate_batch().
   Buffer<T, 1> turn_cos, turn_sin, q_u, q_v;  ///< [vis]
   Buffer<std::uint32_t, 1> cell;              ///< [vis] of the first tap, v * n_u + u
   Buffer<T, 2> term;                          ///< [term][vis]
@@ -100,7 +101,7 @@ void spread(const SpreadTarget<float>& target, const SpreadBatch<float>& batch,
 void spread(const SpreadTarget<double>& target, const SpreadBatch<double>& batch,
             std::span<const SpreadPlanes<double>> groups, SpreadScratch<double>& scratch);
 
-/// Where the batch's visibilities lie, how they turn, and their terms.
+/// Computes the cells, phases and terms of the batch's visibilities.
 void locate_batch(const SpreadTarget<float>& target, SpreadBatch<float>& batch);
 void locate_batch(const SpreadTarget<double>& target, SpreadBatch<double>& batch);
 

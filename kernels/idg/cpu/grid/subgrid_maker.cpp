@@ -16,7 +16,8 @@ void reserve(Buffer<T, 1>& buffer, std::size_t n) {
   if (buffer.size() < n) buffer.resize({n});
 }
 
-/// Pixels that are summed before the sums are: the division by the taper magnifies their rounding.
+/// Pixels are summed in groups of this many, then the groups' sums are added: the later division by the taper
+/// magnifies rounding errors.
 constexpr std::size_t pixels_at_once = 16;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SubgridMaker's first step: a task's visibilities, or what the nodes of their tracks and channels have of
-// them, onto fine cells.
+// SubgridMaker's first step: spreads a task's visibilities, or their sums at the nodes of tracks and
+// channels, onto fine cells.
 #include <algorithm>
 #include <array>
 
@@ -89,7 +89,7 @@ void SubgridMaker<T>::add_rows(const GridBlock& block, const Track& track, doubl
   }
 }
 
-/// What a band's columns have of rows [first, first + n) of a track.
+/// Sums rows [first, first + n) of a track into a band's columns.
 template <class T>
 void SubgridMaker<T>::fill_columns(const GridBlock& block, const PlaneGroup& group, const Track& track,
                                    const Band& band, std::size_t first, std::size_t n, T* to) {

@@ -24,7 +24,7 @@ SubgridPlace place_of(const IdgPlan& plan, const SubgridTask& task);
 template <class T>
 class HostGrids {
  public:
-  /// Memory comes with the first pass.
+  /// Allocates its memory in the first pass.
   HostGrids(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads);
   /// Empty grids for these layers.
   void begin_pass(const LayerRange& layers);

@@ -16,10 +16,11 @@ double n_minus_one(double l, double m);
 /// image[y][x] divided by the taper and the w kernel's transform; NaN where l^2 + m^2 >= 1.
 void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> image);
 
-/// What walks down columns tells that it will touch a row so many rows later: every row is another page,
-/// where caches do not look ahead by themselves.
+/// Number of rows ahead that loops down a column prefetch: every row lies in another page, and hardware
+/// prefetchers do not cross pages.
 inline constexpr std::size_t kRowsAhead = 8;
-/// Behind each row, in complex numbers: rows a power of two apart would share few places of a cache.
+/// Padding behind each row, in complex numbers: rows a power of two apart would compete for the same few
+/// cache lines.
 inline constexpr std::size_t kRowGap = 4;
 inline void will_read(const void* address) {
   __builtin_prefetch(address, 0);
@@ -28,7 +29,7 @@ inline void will_write(const void* address) {
   __builtin_prefetch(address, 1);
 }
 
-/// The index among all n cells of a row or column of which n_held are held.
+/// Index among all n cells of a row or column, given the index among the n_held cells that are stored.
 inline std::size_t index_in_all(std::size_t index, std::size_t n_held, std::size_t n) {
   return index < (n_held + 1) / 2 ? index : n - n_held + index;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA degridder: the device cuts a piece of a block's rows into tasks (cuda/partition/cut.cuh), predicts
-// them, chunk by chunk of tasks, and puts them into the order of rows. A thread tells the device so for the
-// pieces ahead, while those before travel back and are added to the caller's data.
+// them, chunk by chunk of tasks, and puts them into the order of rows. One thread enqueues the pieces ahead,
+// while earlier ones are copied back and added to the caller's data.
 #include "kernels/idg/degrid_cuda.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@ namespace {
 
 using namespace idg_degrid;
 
-/// Visibilities of a piece: enough that its cutting is not what takes the time, few enough that copying and
-/// adding begin early.
+/// Number of visibilities in a piece: large enough that cutting does not dominate the time, small enough that
+/// copying and adding begin early.
 constexpr std::size_t kFewestVisibilities = std::size_t{3} << 20, kMaxVisibilities = std::size_t{6} << 20;
 
-/// Threads that send rows while others make such of nodes.
+/// Threads that send rows while others interpolate rows from nodes.
 constexpr unsigned kSending = 2;
 
 template <class T>
@@ -44,7 +44,8 @@ class Implementation final : public CudaDegridder {
         downloader_(setup.n_threads) {
     std::size_t free_bytes = 0, total_bytes = 0;
     cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
-    // What pieces take besides layers and subgrids, some 200 bytes a visibility, is a twentieth at most.
+    // Besides layers and subgrids, pieces take some 200 bytes for each visibility: limit this to a twentieth
+    // of the memory.
     max_visibilities_ = std::clamp<std::size_t>(total_bytes / 4096, kFewestVisibilities, kMaxVisibilities);
   }
 
@@ -139,7 +140,7 @@ class Implementation final : public CudaDegridder {
     return counts;
   }
 
-  /// Has the rows predicted, and expects what comes of it.
+  /// Enqueues the prediction of the rows and the copy of the results.
   void announce(const GridBlock& block, std::size_t first, std::size_t n, Piece<T>& piece,
                 bool may_leave_rows) {
     predictor_.predict(rows_of(block, first, n), piece, may_leave_rows);
@@ -169,7 +170,7 @@ class Implementation final : public CudaDegridder {
     to.arrived.record(fetches_.get());
   }
 
-  /// data [row][chan][plane] of the piece += what its nodes make.
+  /// data [row][chan][plane] of the piece += rows interpolated from its nodes.
   void add_rows(const Piece<T>& piece, std::size_t n_chan, std::complex<float>* data) {
     constexpr std::size_t at_once = 4;
     Fetched& from = fetched_[static_cast<std::size_t>(&piece - pieces_.data())];
@@ -207,7 +208,7 @@ class Implementation final : public CudaDegridder {
   unsigned n_making_;                 ///< threads that make rows; others tell the device meanwhile
   DegridSeconds seconds_;
   idg_cuda::Downloader downloader_;
-  /// Nodes that travel to the host.
+  /// Nodes that are copied to the host.
   struct Fetched {
     std::unique_ptr<std::byte[], FreePinned> memory;
     std::size_t size = 0;

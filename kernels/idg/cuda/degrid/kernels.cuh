@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA degridder's kernels, launched by cuda/degrid/degridder.cpp; equations in idg.h and
 // cpu/grid/subgrid_maker.h. T is float or double throughout. Coarse pixel (y, x) of a subgrid lies at l = (x
-// - (L - 1) / 2) step, m likewise. Visibilities are rows' or, where these lie on tracks, places': nodes' and
-// their channels (cuda/tracks/tracks.cuh).
+// - (L - 1) / 2) step, m likewise. A visibility here belongs to a row or, where rows lie on tracks, to a
+// channel of a node (cuda/tracks/tracks.cuh).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,10 +19,10 @@ namespace apsyn::idg_degrid {
 
 using idg_cuda::ComplexOf;
 
-/// What a plan and a setup make of every kernel.
+/// Parameters that all kernels take from the plan and the setup.
 struct Geometry {
   int side = 0, n_image_planes = 0, n_planes = 0;
-  int n_outputs = 1;      ///< subgrids a task and plane: the layers that a visibility is made of
+  int n_outputs = 1;  ///< subgrids for each task and plane: the layers from which a visibility is computed
   bool w_kernel = false;  ///< WHandling::kernel
   int n_u = 0, n_v = 0, n_x = 0, n_y = 0;
   int n_layers = 0;                           ///< of the pass
@@ -78,7 +78,7 @@ struct PrepareTask {
 template <class T>
 void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream);
 
-/// work [v][u] = model exp(+2 pi i w (n - 1 + n_shift)), pixels where the transform wants them.
+/// work [v][u] = model exp(+2 pi i w (n - 1 + n_shift)), with pixels where the transform expects them.
 template <class W>
 struct ModelTask {
   Geometry geometry;
@@ -105,7 +105,7 @@ struct CutTask {
 template <class T>
 void launch_cut(const CutTask<T>& task, cudaStream_t stream);
 
-/// The same from cells that the host has cut.
+/// The same as CutTask, from cells that the host has cut.
 template <class T>
 struct PlaceTask {
   Geometry geometry;
@@ -155,14 +155,15 @@ struct SumTask {
   ComplexOf<T>* out;               ///< [visibility][plane]
 };
 
-/// For any plan and device: every pixel's phase by itself. Units of at most kDirectUnit visibilities.
+/// For any plan and device: computes the phase of each pixel separately. Units have at most kDirectUnit
+/// visibilities.
 constexpr int kDirectUnit = 128;
 template <class T>
 void launch_direct(const SumTask<T>& task, cudaStream_t stream);
 
 /// Single precision on tensor cores (sm_90a), Chebyshev handling of w; see cuda/degrid/tensor.cu.
 enum class DegridTerms { phases, first_order };
-/// Separable parts of n - n_middle, and what is left.
+/// The separable parts of n - n_middle, and the residual.
 struct TensorTables {
   const float* n_of_x;    ///< [x]
   const float* n_of_y;    ///< [y]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A block's sub-tables as the CUDA degridder wants them, made on the device; and what was predicted, put into
-// the order of rows. For device and host code with CUDA.
+// Lists of a block's sub-tables for the CUDA degridder, made on the device; and putting predictions into the
+// order of rows. For device and host code with CUDA.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,15 @@ namespace apsyn::idg_degrid {
 enum class Sum { direct, tensor, tensor_first_order };
 constexpr int kSums = 3;
 
-/// What a plan, a pass and the device mean for tasks.
+/// How the plan, the pass and the device determine tasks.
 struct DegridListPlan {
   int side, n_u, n_v;
   int first_layer;  ///< of the pass
   double first_layer_lambda, layer_step_lambda;
-  double max_half_w_tensor, max_half_w_first_order;  ///< of tasks for these sums; below 0: none
-  std::uint32_t unit[kSums];                         ///< visibilities of a unit at most
-  std::uint32_t chunk_tasks;                         ///< tasks that are computed together
+  /// Largest half w of tasks for these sums; below 0: none.
+  double max_half_w_tensor, max_half_w_first_order;
+  std::uint32_t unit[kSums];  ///< largest number of visibilities in a unit
+  std::uint32_t chunk_tasks;  ///< tasks that are computed together
 };
 
 /// Consecutive tasks that are computed together, and the units of their visibilities.
@@ -40,7 +41,7 @@ struct DegridTasks {
   std::uint32_t n_runs = 0;
   Upload<Unit> units[kSums];  ///< a chunk's together
   std::vector<TaskChunk> chunks;
-  std::uint64_t n_tensor_visibilities = 0;  ///< rows', whose places tensor cores take
+  std::uint64_t n_tensor_visibilities = 0;  ///< visibilities of rows that are summed on tensor cores
 };
 
 class DegridLister {

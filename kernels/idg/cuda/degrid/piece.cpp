@@ -172,7 +172,7 @@ void PiecePredictor<T>::place(const Piece<T>& piece, ComplexOf<T>* rows) {
                        nullptr);
 }
 
-/// What the host makes rows of.
+/// Packs the values from which the host interpolates rows.
 template <class T>
 void PiecePredictor<T>::leave_rows(Piece<T>& piece) {
   const idg_cuda::DeviceTracks& tracks = piece.tracks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA degridder's work on the device: a piece of a block's rows is cut into tasks
-// (cuda/partition/cut.cuh), these are predicted chunk by chunk, at the nodes of tracks where there are any
-// (cuda/tracks/tracks.cuh), and put into the order of rows. For host code with CUDA only.
+// (cuda/partition/cut.cuh), tasks are predicted chunk by chunk, at the nodes of tracks if rows lie on tracks
+// (cuda/tracks/tracks.cuh), and the results are put into the order of rows. For host code with CUDA only.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@
 
 namespace apsyn::idg_degrid {
 
-/// Pieces that are in use at a time: one is told of, one predicted or on its way, one added, one waits.
+/// Number of pieces in use at a time: one is being sent, one is predicted or copied back, one is added to the
+/// data, and one waits.
 constexpr std::size_t kPieces = 4;
 
 /// Rows that are predicted together.
@@ -26,12 +27,13 @@ struct Piece {
   struct Times {
     Event begin, shaped, summed;
   };
-  /// Another block's, where a gridder has them as well.
+  /// May be shared with a block that a gridder uses as well.
   std::shared_ptr<idg_cuda::DeviceRows> rows = std::make_shared<idg_cuda::DeviceRows>();
   idg::DeviceTables tables;
   idg_cuda::DeviceTracks tracks;
   DegridTasks tasks;
-  /// Once `done`, [row][chan][plane], or what the host makes rows of; nothing where there are no tables.
+  /// Valid once `done` has passed: [row][chan][plane], or the values from which the host interpolates rows;
+  /// empty if the piece has no tables.
   Upload<ComplexOf<T>> predicted;
   bool leaves_rows = false;
   idg_cuda::PredictedLayout layout;  ///< then
@@ -48,7 +50,7 @@ class PiecePredictor {
   PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, DegridSum sum, DegridRows rows, int device);
   ~PiecePredictor() { cudaDeviceSynchronize(); }
 
-  /// There are no layers until the next pass begins.
+  /// Discards the layers until the next pass begins.
   void set_model(View<const double, 3> images) {
     model_->set(images);
     layers_ = {};
@@ -63,12 +65,12 @@ class PiecePredictor {
   double layer_seconds() { return model_->seconds(); }
   /// A block's A-terms, for its pieces.
   void take_aterms(const AtermBlock& aterms);
-  /// Returns when the device has been told. may_leave_rows: the host may make rows of nodes. DataError where
-  /// partition() gives one.
+  /// Returns when the work has been enqueued. may_leave_rows: the host may interpolate rows from nodes.
+  /// DataError where partition() would throw one.
   void predict(const GridBlock& block, Piece<T>& piece, bool may_leave_rows);
 
-  /// In two steps, for rows that stay on the device. Lists what the pass's layers need of rows that `cuts`
-  /// sees; false when a coordinate is refused.
+  /// predict() in two steps, for rows that stay on the device. Divides rows that the stream `cuts` sees for
+  /// the pass's layers; false when a coordinate is refused.
   bool divide(Piece<T>& piece);
   cudaStream_t cuts() const { return cuts_.get(); }
   /// Memory for predictions of a piece that has been divided, so that predict_rows() allocates none for it.
@@ -76,13 +78,13 @@ class PiecePredictor {
   /// rows [row][chan][plane], in the null stream; of a piece that has tables.
   void predict_rows(Piece<T>& piece, ComplexOf<T>* rows);
 
-  /// Of the host, that send rows.
+  /// Sets the number of host threads that send rows.
   void use_threads(unsigned n) { uploader_.use_threads(n); }
 
  private:
   void upload_tables(const WSeparation& separation);
   void cut(const GridBlock& block, Piece<T>& piece);
-  /// Values of places, in the order of tasks.
+  /// Predicts the values of places, in the order of tasks.
   void predict_places(Piece<T>& piece);
   void prepare(const Piece<T>& piece);
   void place(const Piece<T>& piece, ComplexOf<T>* rows);

@@ -9,8 +9,8 @@ namespace {
 /// Relative error of a product of two half-precision factors over many terms, measured.
 constexpr double kHalfProductError = 2.6e-4;
 
-/// The largest half w whose error, which rises with it, is `most` at most; `limit` at most, or below 0 when
-/// there is none.
+/// The largest half w, up to `limit`, whose error (which rises with it) is at most `most`; below 0 when no
+/// half w is.
 template <class Error>
 double largest_half_w(const Error& error, double most, double limit) {
   if (!(error(0.0) <= most)) return -1;

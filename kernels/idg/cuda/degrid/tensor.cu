@@ -5,8 +5,8 @@
 //
 //   V = sum_y E_y sum_x E_x (P + dw Q),  E_x = exp(2 pi i (u x + dw g(x))), Q = 2 pi i c P.
 //
-// The inner sum is a matrix product over x for all y and planes of 64 visibilities at once; the sum over y is
-// done on its accumulators. Operands are split into two half-precision parts, hi hi + hi lo + lo hi, and Q is
+// The inner sum is one matrix product over x for all y and planes of 64 visibilities; the sum over y is done
+// on its accumulators. Operands are split into two half-precision parts, hi hi + hi lo + lo hi, and Q is
 // taken in one. A complex product is three real ones (Gauss):
 //
 //   a = E_r P_r, b = E_i P_i, c = (E_r + E_i)(P_r + P_i): re = a - b, im = c - a - b.

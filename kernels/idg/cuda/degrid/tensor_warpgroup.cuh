@@ -9,7 +9,7 @@ namespace apsyn::idg_degrid {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/// One visibility's part of a pair of planes: what is left to sum over the lanes of a row.
+/// One visibility's partial sums for a pair of planes, which remain to be summed over the lanes of a row.
 struct Sums {
   float w, u, r, i;  // see add_set
 };

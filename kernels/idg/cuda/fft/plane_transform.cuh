@@ -19,7 +19,7 @@ struct PlaneShape {
   static constexpr int kPitch = kSide + 1;  ///< neither rows nor columns meet in a bank
   static constexpr int kThreads = kSide > 112 ? 4 * kSide : kSide > 32 ? 256 : 128;
   static constexpr int kBytes = kSide * kPitch * static_cast<int>(sizeof(float2));
-  /// Of an SM at least, which has 227 KB and 64 K registers.
+  /// Minimum number of blocks on an SM, which has 227 KB of shared memory and 64 K registers.
   static constexpr int kBlocks = kSide > 112 ? 1 : kSide > 96 ? 2 : kSide > 64 ? 3 : kSide > 32 ? 4 : 8;
   static_assert(kSide % 8 == 0);
 };
@@ -89,8 +89,8 @@ bool fits_device() {
   return Shape::kBytes + 2 * Shape::kSide * static_cast<int>(sizeof(float2)) <= most;
 }
 
-/// run(PlaneShape<side>()) for the sides that there are, `least` and more, and the current device has room
-/// for; false for others.
+/// Calls run(PlaneShape<side>()) if `side` is one of the supported sides, at least `least`, and fits into the
+/// current device's shared memory; otherwise returns false.
 template <int least, class Run>
 bool with_plane_shape(int side, const Run& run) {
   auto try_sides = [&]<int... sides>(std::integer_sequence<int, sides...>) {

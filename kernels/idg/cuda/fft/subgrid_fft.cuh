@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Transforms of any number of subgrids: in single precision and of the usual sides by plane_fft.cuh,
-// otherwise by a cuFFT plan for a few that is used again and again, so that nothing is transformed in vain
-// but the rest of the last few. For host code with CUDA only.
+// otherwise by a cuFFT plan for a few subgrids that is executed repeatedly, so that only the last execution
+// can transform more than is needed. For host code with CUDA only.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class SubgridFft {
     stream_ = stream;
     if (fft_) fft_->use(stream);
   }
-  /// How many tasks' cells must be there, and finite, to transform these.
+  /// Number of tasks whose cells must be allocated, and finite, in order to transform n_tasks.
   std::size_t padded(std::size_t n_tasks) const { return (n_tasks + at_once_ - 1) / at_once_ * at_once_; }
   template <class Complex>
   void execute(Complex* subgrids, std::size_t n_tasks, int direction) const {

@@ -7,7 +7,7 @@ namespace apsyn::idg_cuda {
 namespace {
 
 constexpr int kAddThreads = 256, kRowsEach = kGridTile * kGridTile / kAddThreads;
-/// Entries of a tile that a block looks up at once.
+/// Number of a tile's entries that a block looks up together.
 constexpr int kEntriesAtOnce = 64;
 constexpr int kMaxSide = 512;
 /// Subgrids whose cells a thread waits for together.
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kAddThreads, sizeof(T) == 4 ? 4 : 2) add(AddTa
       which[threadIdx.x] = (own * task.n_planes + plane) * task.n_outputs + entry % task.n_outputs;
     }
     __syncthreads();
-    // Several subgrids' cells are on their way at once, and added in the order of the entries.
+    // The cells of several subgrids are loaded at the same time, and added in the order of the entries.
     int e = 0;
     for (; e + kSubgridsAtOnce <= n; e += kSubgridsAtOnce) {
       ComplexOf<T> cells[kSubgridsAtOnce][kRowsEach];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From the folded sums of tasks to the images of their subgrids: quadrants and terms combined, the task's w
-// screen, A-terms, the mix of correlations to image planes, and the taper.
+// From the folded sums of tasks to the images of their subgrids: quadrants and terms combined (with the
+// taper), then A-terms and the mix of correlations into image planes, then the task's w screen.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,7 +31,8 @@ struct TaskSumsShape {
 template <class T>
 struct ImageTask {
   int n_tasks, side;
-  int n_outputs;  ///< images a task and plane: WHandling::kernel's terms, which are not combined
+  int n_outputs;  ///< images for each task and plane: 1, or with WHandling::kernel one for each term, since
+                  ///< its terms are not combined
   TaskSumsShape shape;
   const T* sums;
   const double* coefficient;    ///< [term][y][x] of half the side, with the taper; [1] when not combined

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The pixels of a task's subgrids from its folded sums, on the device: for kernels that keep them in device
-// memory or transform them at once.
+// The pixels of a task's subgrids from its folded sums, on the device: for kernels that store them in device
+// memory or transform them immediately.
 #pragma once
 
 #include "kernels/idg/aterms/aterm_math.h"

@@ -37,7 +37,7 @@ __global__ void make_terms(FactorTask<T> task) {
   }
 }
 
-/// Of the positive half pixels.
+/// Computes the phasors of the pixels in the positive half.
 template <class T>
 __global__ void make_phasors(FactorTask<T> task) {
   const int half = task.side / 2, padded = padded_half(task.side);

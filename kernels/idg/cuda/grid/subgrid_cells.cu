@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Folded sums to the cells of subgrids without a stop in device memory: a block makes one task's images in
-// shared memory and transforms them there, a thread a row, then a column, in registers. Made by one kernel,
-// transformed by cuFFT and turned by the adder, 32 x 32 pixels would cross device memory five times.
+// shared memory and transforms them there in registers: each thread takes a row, then a column. Made by one
+// kernel, transformed by cuFFT and turned by the adder, 32 x 32 pixels would cross device memory five times.
 #include "kernels/common/cuda/check.h"
 #include "kernels/common/cuda/radix_composite.cuh"
 #include "kernels/idg/cuda/grid/image_pixels.cuh"

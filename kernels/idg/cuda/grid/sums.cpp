@@ -16,27 +16,28 @@ TaskSums<T>::TaskSums(const IdgPlan& plan, int n_planes, int device)
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, device), "asking for the device");
   n_sm_ = properties.multiProcessorCount;
-  ways_ = make_w_expansions(plan, has_tensor_cores(device));
-  for (std::size_t i = 0; i < ways_.expansions.size(); ++i) {
-    const WExpansion& expansion = ways_.expansions[i];
+  expansions_ = make_w_expansions(plan, has_tensor_cores(device));
+  for (std::size_t i = 0; i < expansions_.expansions.size(); ++i) {
+    const WExpansion& expansion = expansions_.expansions[i];
     const int half = tensor_half(side_), n_terms = static_cast<int>(expansion.n_terms);
-    const std::size_t values = ways_.tensor ? std::size_t(n_planes_) * 8 * half * half
-                                            : std::size_t(rows_padded(n_terms, n_planes_, side_)) * side_;
+    const std::size_t values = expansions_.tensor
+                                   ? std::size_t(n_planes_) * 8 * half * half
+                                   : std::size_t(rows_padded(n_terms, n_planes_, side_)) * side_;
     task_values_ = std::max(task_values_, values);
-    if (ways_.tensor) {
+    if (expansions_.tensor) {
       to_device(tensor_coefficient_[i], tensor_table(plan_, expansion.w_unit_lambda));
-    } else if (!ways_.w_kernel) {
+    } else if (!expansions_.w_kernel) {
       to_device(coefficient_[i], chebyshev_table(plan_, expansion.w_unit_lambda, expansion.n_terms));
     }
   }
-  if (ways_.tensor || ways_.w_kernel) to_device(coefficient_[0], taper_table(plan_));
+  if (expansions_.tensor || expansions_.w_kernel) to_device(coefficient_[0], taper_table(plan_));
 }
 
 template <class T>
 std::size_t TaskSums<T>::max_slots(std::size_t expansion, std::size_t bytes) const {
-  if (ways_.tensor) return std::numeric_limits<std::size_t>::max();
+  if (expansions_.tensor) return std::numeric_limits<std::size_t>::max();
   return bytes / ((std::size_t(side_) + 2 * padded_half(side_)) * sizeof(T) +
-                  ways_.expansions[expansion].n_terms * n_planes_ * sizeof(ComplexOf<T>));
+                  expansions_.expansions[expansion].n_terms * n_planes_ * sizeof(ComplexOf<T>));
 }
 
 template <class T>
@@ -85,13 +86,14 @@ std::size_t TaskSums<T>::prepared_bytes(const DeviceTasks& tasks, const DeviceTr
 
 template <class T>
 TaskSumsShape TaskSums<T>::sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream) {
-  if (ways_.tensor) return sum_on_tensor_cores(tasks, work, stream);
-  const WExpansion& expansion = ways_.expansions[work.expansion];
+  if (expansions_.tensor) return sum_on_tensor_cores(tasks, work, stream);
+  const WExpansion& expansion = expansions_.expansions[work.expansion];
   const int n_terms = static_cast<int>(expansion.n_terms), n_rows = rows_padded(n_terms, n_planes_, side_);
   const Factors<T> factors{terms_.reserve(work.n_slots * expansion.n_terms * n_planes_),
                            phasors_u_.reserve(work.n_slots * side_),
                            phasors_v_.reserve(work.n_slots * 2 * padded_half(side_))};
-  const WTerms w{n_terms, ways_.w_kernel, plan_.half_w_lambda, plan_.kernel_beta, plan_.layer_step_lambda};
+  const WTerms w{n_terms, expansions_.w_kernel, plan_.half_w_lambda, plan_.kernel_beta,
+                 plan_.layer_step_lambda};
   launch_factors<T>({slots_, w, work.first_slot, work.n_slots, n_planes_, side_, factors}, stream);
   launch_product<T>({factors, tasks.tasks.data() + work.first, static_cast<int>(work.n), n_terms, n_planes_,
                      side_, n_rows, work.first_slot, sums_.data()},
@@ -109,15 +111,16 @@ TaskSumsShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, con
          chunks_.data(), largest_.data(), starts_[expansion].reserve(work.n_selected[expansion] + n_sm_),
          slots_, static_cast<int>(work.n_selected[expansion]), n_planes_, side_,
          tensor_coefficient_[expansion].data(),
-         static_cast<float>(2 * std::numbers::pi * ways_.expansions[expansion].w_unit_lambda), sums_.data()},
+         static_cast<float>(2 * std::numbers::pi * expansions_.expansions[expansion].w_unit_lambda),
+         sums_.data()},
         expansion == 0 ? TensorTerms::three : TensorTerms::four, n_sm_, in);
   };
   const std::size_t longer = work.n_selected[0] > work.n_selected[1] ? 0 : 1;
   ready_.record(stream);
-  ready_.hold(other_way_.get());
+  ready_.hold(second_stream_.get());
   sum(longer, stream);
-  sum(1 - longer, other_way_.get());
-  summed_.record(other_way_.get());
+  sum(1 - longer, second_stream_.get());
+  summed_.record(second_stream_.get());
   summed_.hold(stream);
   return {1, n_planes_, half, 2 * half, half, std::size_t(n_planes_) * 8 * half * half};
 }

@@ -27,33 +27,33 @@ class TaskSums {
   /// n_planes: the data's and the PSF's. On the current device.
   TaskSums(const IdgPlan& plan, int n_planes, int device);
 
-  const WExpansions& expansions() const { return ways_; }
-  /// Values of T that a task's sums take at most.
+  const WExpansions& expansions() const { return expansions_; }
+  /// Upper limit on the values of type T in a task's sums.
   std::size_t task_values() const { return task_values_; }
   void reserve(std::size_t n_tasks) { sums_ = DeviceArray<T>(n_tasks * task_values_); }
   const T* sums() const { return sums_.data(); }
   /// With the taper; [1 or term][y][x] of half the side.
   const double* coefficient(std::size_t expansion) const {
-    return coefficient_[ways_.tensor ? 0 : expansion].data();
+    return coefficient_[expansions_.tensor ? 0 : expansion].data();
   }
-  /// Slots of a range of one expansion, so that its phasors and terms fit into so many bytes.
+  /// Number of slots in a range of one expansion whose phasors and terms fit into `bytes`.
   std::size_t max_slots(std::size_t expansion, std::size_t bytes) const;
 
-  /// Memory for a block's slots, which prepare() asks for as well.
+  /// Allocates memory for a block's slots, which prepare() otherwise does.
   void reserve_slots(const DeviceTasks& tasks, const DeviceTracks& tracks);
-  /// All of a block's visibilities, or the nodes of its tracks, into slots.
+  /// Puts all of a block's visibilities, or the nodes of its tracks, into slots.
   void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
                const BlockArrays& block, cudaStream_t stream);
-  /// About what prepare() takes of the device.
+  /// Estimate of the device memory that prepare() takes.
   std::size_t prepared_bytes(const DeviceTasks& tasks, const DeviceTracks& tracks) const;
-  /// A range's visibilities into sums().
+  /// Sums a range's visibilities into sums().
   TaskSumsShape sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
  private:
   TaskSumsShape sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
   IdgPlan plan_;
-  WExpansions ways_;
+  WExpansions expansions_;
   int n_sm_ = 0, side_ = 0, n_planes_ = 0;
   std::size_t task_values_ = 0;
   std::array<DeviceArray<double>, kMaxExpansions> coefficient_;  ///< [expansion]
@@ -64,7 +64,7 @@ class TaskSums {
   Upload<T> du_, dv_, t_, phasors_u_, phasors_v_;
   Upload<ComplexOf<T>> value_, terms_, node_value_;
   Slots<T> slots_{};
-  CopyStream other_way_;  ///< the shorter of two sums for tensor cores fills what the other leaves idle
+  CopyStream second_stream_;  ///< the shorter of two sums for tensor cores fills what the other leaves idle
   Event ready_, summed_;
   DeviceArray<T> sums_;
 };

@@ -201,7 +201,7 @@ class DeviceGrids final : public CudaGrids<T> {
     end_transforms();
   }
 
-  /// Of a plane of a layer, in the stream.
+  /// Transforms one plane of one layer, in the stream.
   CudaFft2d& transform(cufftType type) {
     if (!fft_) {
       fft_.emplace(shape_.n_v, shape_.n_u, 1, type);

@@ -18,7 +18,7 @@
 namespace apsyn::idg_degrid {
 namespace {
 
-/// W: in which layers are transformed.
+/// W: the type in which layers are transformed.
 template <class T, class W>
 class DeviceModel final : public CudaModel<T> {
  public:
@@ -99,7 +99,7 @@ class DeviceModel final : public CudaModel<T> {
   std::size_t n_planes_ = 0;
   Upload<double> model_;           ///< [plane][y][x]
   GridArray<ComplexOf<T>> grids_;  ///< [layer][plane], grid_tiles.cuh
-  /// One plane of one layer, and its transform: kept, for planning and allocating it take 2 ms.
+  /// One plane of one layer, and its transform: kept, because planning and allocating take 2 ms.
   DeviceArray<ComplexOf<W>> work_;
   std::optional<CudaFft2d> fft_;
   Event begin_, end_;

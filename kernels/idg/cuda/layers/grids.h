@@ -30,23 +30,23 @@ class CudaGrids {
   virtual ~CudaGrids() = default;
   /// Empty grids for these layers.
   virtual void begin_pass(const LayerRange& layers) = 0;
-  /// Where the subgrids of a block's ranges go.
+  /// Determines where the subgrids of a block's ranges are added.
   virtual void place(TaskLister& lister, const ListPlan& plan, std::vector<RangeWork>& ranges,
                      DeviceTasks& tasks) = 0;
   /// Ranges in the order of the tasks. Work given to the stream afterwards may change the subgrids.
   virtual void add(const SubgridRange<T>& range) = 0;
   /// Transforms the pass's layers and adds them to the images.
   virtual void end_pass() = 0;
-  /// These as of Gridder.
+  /// The next three are as in Gridder.
   virtual std::vector<std::byte> images_handle() { return {}; }
   virtual bool add_images(std::span<const std::byte> /*handle*/) { return false; }
   virtual Buffer<double, 3> take_images() = 0;
-  /// The sums [plane][y][x] so far, not yet divided by the taper, once the stream gets there; null where the
-  /// host has them.
+  /// The sums [plane][y][x] so far, not yet divided by the taper, valid for later work in the stream; null if
+  /// the host holds the images.
   virtual const double* device_images() const { return nullptr; }
-  /// For many passes: what end_pass() works in stays from pass to pass.
+  /// Keeps the working memory of end_pass() from pass to pass; useful for many passes.
   virtual void keep_scratch() {}
-  /// Begins sums anew, in the stream.
+  /// Sets the sums back to 0, in the stream.
   virtual void clear_images() { throw std::logic_error("gridder: the host has the images"); }
 };
 

@@ -41,7 +41,7 @@ class HybridGrids final : public CudaGrids<T> {
   }
 
   void add(const SubgridRange<T>& range) override {
-    // Its last contents have been added: those of the range before the pending one.
+    // The buffer's last contents, those of the range before the pending one, have been added.
     const std::size_t slot = pending_.slot ^ 1, n = range.work.n;
     ComplexOf<T>* ordered = ordered_[slot].reserve(n * task_cells());
     if (range.finished)

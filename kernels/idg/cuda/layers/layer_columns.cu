@@ -41,8 +41,8 @@ struct Shape {
 using Long = Shape<16, 3>;
 using Short = Shape<8, 2>;
 
-/// The compiler cannot keep what follows from the value from one turn of a loop to the next: registers are
-/// scarce.
+/// Hides the value from the compiler, so that it does not keep numbers derived from it from one iteration of
+/// a loop to the next: registers are scarce.
 [[maybe_unused]] __device__ __forceinline__ int forget(int value) {
   asm volatile("" : "+r"(value));
   return value;

@@ -20,7 +20,8 @@ class LayerRows {
   /// Layers are [plane] of `shape`, which has rows.
   LayerRows(const GridShape& shape, std::size_t n_planes, cudaStream_t stream);
 
-  /// Leaves n_layers empty layers at `grids`; `fresh`: they hold anything, else what the passes before left.
+  /// Leaves n_layers empty layers at `grids`. `fresh`: the memory is uninitialised; otherwise it holds what
+  /// earlier passes left.
   void clear(float2* grids, std::size_t n_layers, bool fresh);
   /// [layer][v / kGridTile] on the device, for the adder to set.
   std::uint8_t* strip_used() { return strip_used_.data(); }

@@ -14,7 +14,7 @@
 
 namespace apsyn::idg {
 
-/// What of a block decides how it is cut, in device memory.
+/// The arrays of a block that decide how it is cut, in device memory.
 struct DeviceCutInput {
   const double* uvw_m;                        ///< [row][3]
   const double* wavenumber;                   ///< [chan]
@@ -49,7 +49,8 @@ class DeviceCutter {
   explicit DeviceCutter(cudaStream_t stream) : stream_(stream), sort_(stream) {}
   /// Waits for the stream several times. False when a coordinate is refused: partition() says which.
   bool cut(const CutLimits& limits, const DeviceCutInput& input, DeviceTables& out);
-  /// 32, 8 or 1 for each item, or 0: as many as keep a device busy. The result is the same.
+  /// Sets the number of lanes for each item: 32, 8 or 1, or 0 for as many as keep the device busy. The result
+  /// is the same.
   void use_lanes(int n) { lanes_ = n; }
 
  private:

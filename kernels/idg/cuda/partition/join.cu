@@ -102,7 +102,7 @@ __device__ __forceinline__ std::uint32_t warp_sum(std::uint32_t value) {
   return value;
 }
 
-/// What the pass does not take comes last.
+/// Sub-tables that the pass does not take come last.
 __global__ void order_keys(CutLimits limits, const SubTable* tables, const std::uint32_t* order,
                            std::uint32_t n, bool by_u, int layer_bits, std::uint64_t* keys,
                            CutCounters* counters) {

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kOrderThreads) order(OrderTask task) {
   }
 }
 
-/// Where a slot's visibility or node is to its subgrid, and by how much it is turned.
+/// The position of a slot's visibility or node relative to its subgrid; returns the turn to apply to it.
 template <class T>
 __device__ __forceinline__ double place_slot(const PrepareSlots<T>& task, const SlotTask& own,
                                              const Chunk& chunk, std::size_t slot, double u, double v,
@@ -139,7 +139,7 @@ __device__ __forceinline__ void prepare_visibility(const PrepareSlots<T>& task, 
   const double path_turns = block.path_m == nullptr ? 0.0 : -block.path_m[row] * wavenumber;
   T sine, cosine, psf_sine, psf_cosine;
   sincos_turns(w_turns, psf_sine, psf_cosine);
-  // Of a folded visibility the conjugate is turned: the path's sign changes with it.
+  // For a folded visibility the conjugate is turned, so the path's sign changes.
   sincos_turns(w_turns + (w_m < 0 ? -path_turns : path_turns), sine, cosine);
   const T sign = w_m < 0 ? -1 : 1;
   const float* weights = block.weight + std::size_t(cell) * block.n_weight_planes;

@@ -28,7 +28,7 @@ struct SlotTask {
   std::uint32_t first_chunk, n_chunks;  ///< room: chunks_of()
   std::uint32_t n_bins;
 };
-/// Room that a task's visibilities need at most.
+/// Upper limit on the slots that a task's visibilities need.
 __host__ __device__ constexpr std::uint32_t slots_of(std::uint32_t n_visibilities, std::uint32_t n_bins) {
   return (n_visibilities + n_bins * (kSlotGroup - 1)) / kSlotGroup * kSlotGroup;
 }
@@ -77,7 +77,7 @@ struct OrderTask {
 };
 void launch_order(const OrderTask& task, cudaStream_t stream);
 
-/// What a visibility is to a subgrid. Empty slots hold zeros.
+/// Visibilities relative to their subgrids. Empty slots hold zeros.
 template <class T>
 struct Slots {
   T *du, *dv;  ///< [slot] turns from one pixel to the next along x, y

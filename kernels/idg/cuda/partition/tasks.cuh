@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A block's sub-tables as the CUDA gridder wants them, made on the device: tasks with room for their slots,
-// and which subgrids every tile of the grid pulls. For device and host code with CUDA.
+// Lists of a block's sub-tables for the CUDA gridder, made on the device: tasks with room for their slots,
+// and the subgrids that every tile of the grid pulls. For device and host code with CUDA.
 #pragma once
 
 #include <array>
@@ -65,7 +65,8 @@ struct RangeLimits {
 class TaskLister {
  public:
   explicit TaskLister(cudaStream_t stream) : stream_(stream), sort_(stream) {}
-  /// Everything in `out` but tiles, for the tables' tracks if there are any. Waits for the stream.
+  /// Fills everything in `out` except tiles, for the tables' tracks or, without tracks, their visibilities.
+  /// Waits for the stream.
   std::vector<RangeWork> list(const ListPlan& plan, const idg::DeviceTables& tables,
                               const RangeLimits& limits, DeviceTasks& out,
                               const DeviceTracks* tracks = nullptr);
@@ -77,7 +78,7 @@ class TaskLister {
   std::vector<TaskPlace> places(const DeviceTasks& tasks);
 
  private:
-  /// Pinned memory for n numbers; what was there may be lost.
+  /// Pinned memory for n numbers; earlier contents may be lost.
   std::uint32_t* host(std::size_t n);
   /// Numbers of the device; waits.
   std::uint32_t* read(const std::uint32_t* values, std::size_t n);

@@ -139,7 +139,7 @@ class CudaResidualImager final : public ResidualImager {
   }
 
  private:
-  /// A block, and what either direction makes of its rows.
+  /// A block, and how its rows are divided for either direction.
   struct Kept {
     idg_degrid::Piece<T> piece;
     BlockWork work;
@@ -151,7 +151,7 @@ class CudaResidualImager final : public ResidualImager {
     return kept.piece.rows->n_cells() * setup_.n_data_planes;
   }
 
-  /// The negative model's layers, in the null stream.
+  /// Makes the layers of the negative model, in the null stream.
   void take_model(View<const float, 3> model) {
     const Transfer values = transfer(images_, model.data(), model.size());
     uploader_.send({&values, 1});
@@ -175,7 +175,8 @@ class CudaResidualImager final : public ResidualImager {
     return residual;
   }
 
-  /// Of a block, in the type that is gridded: predictions in single precision are used up by then.
+  /// Memory for the residual of a block, in the type that is gridded. In single precision it reuses the
+  /// predictions, which are no longer needed.
   float2* residual_of_block() {
     if constexpr (std::is_same_v<T, float>)
       return predicted_.data();

@@ -82,8 +82,8 @@ struct Sequence {
   Channels channels;  ///< that any of them has
 };
 
-/// Calls take(begin, n, pieces, channels) for n runs that are to become so many tracks; all lanes alike. What
-/// runs of a sequence lack of its channels is flagged and counts nothing, but must lie in the subgrid.
+/// Calls take(begin, n, pieces, channels) for n runs that are to become `pieces` tracks, in all lanes alike.
+/// Channels of the sequence that a run lacks are flagged and have no weight, but must lie in the subgrid.
 template <class Take>
 __device__ __forceinline__ void divide(const idg::NodeLimits& limits, const idg::DeviceCutInput& rows,
                                        const VisibilityRun* runs, const idg::SubTable& table,

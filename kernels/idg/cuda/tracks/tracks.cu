@@ -12,7 +12,8 @@ using idg::NodeLimits;
 using idg::SubTable;
 using idg::TrackCurve;
 
-/// Gridding the rest of a block's visibilities as they are is better than copying them.
+/// Tracks are used only if there are at most this many places for each visibility; otherwise copying the rows
+/// that are not on tracks costs more than tracks save.
 constexpr double kMaxPlaces = 0.6;
 
 /// A warp for each sub-table.
@@ -99,7 +100,8 @@ __global__ void fit_tracks(NodeLimits limits, DeviceCutInput rows, const Visibil
     const std::uint32_t n_nodes =
         fit_track(lanes, limits, channels.max_wavenumber(rows), RunRows{rows, own}, track.n_runs, curve,
                   [&](std::uint32_t row, double place) { own_t[row] = static_cast<float>(place); });
-    // Where much is flagged, or nodes are almost as many as rows, these are better as they are.
+    // Where much is flagged, or there are almost as many nodes as rows, gridding the rows as they are is
+    // faster.
     if (4 * n_nodes * track.n_channels <= 3 * n_visibilities) track.n_nodes = n_nodes;
     if (lanes.index == 0) curves[i] = curve;
   }

@@ -21,7 +21,8 @@ struct DeviceTracks {
   std::uint32_t n_tracks = 0, n_rows = 0, n_places = 0;  ///< n_tracks 0: rows are taken as they are
 };
 
-/// What places of a sub-table a device's lists are made for; without tracks its visibilities.
+/// The places of each sub-table for which lists are made: those of its tracks or, without tracks, its
+/// visibilities.
 struct TableContents {
   const idg::SubTable* tables;
   const std::uint32_t *end_track, *end_row, *end_place;  ///< null without tracks
@@ -51,7 +52,7 @@ inline TableContents contents_of(const idg::DeviceTables& tables, const DeviceTr
 class TrackFinder {
  public:
   explicit TrackFinder(cudaStream_t stream) : stream_(stream), sort_(stream) {}
-  /// Waits for the stream. No tracks where these would spare little.
+  /// Waits for the stream. Finds no tracks where they would save little.
   void find(const idg::NodeLimits& limits, const idg::DeviceCutInput& rows, const idg::DeviceTables& tables,
             DeviceTracks& out);
 

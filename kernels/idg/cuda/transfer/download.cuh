@@ -16,19 +16,19 @@
 
 namespace apsyn::idg_cuda {
 
-/// From so many bytes on a copy is worth the ring's allocation, 20 ms.
+/// From this size on, a copy is worth allocating the ring, which takes 20 ms.
 constexpr std::size_t kWorthPinnedBytes = std::size_t{256} << 20;
 
-/// Fetches by way of a ring of pinned pieces, as far ahead as the ring goes, while threads use part by
-/// part what has come.
+/// Copies through a ring of pinned pieces, as far ahead as the ring reaches, while threads use the parts that
+/// have arrived.
 class Downloader {
  public:
   /// For the current device.
   explicit Downloader(unsigned n_threads);
-  /// The array may be fetched once the event, which must stay, is past; add() or copy() then take it, each
-  /// array in its turn. By any thread.
+  /// Announces an array that may be copied once the event has passed; the event must outlive the copy. add()
+  /// or copy() then take the arrays in turn. Any thread may call this.
   void expect(const void* device, std::size_t bytes, const Event& ready);
-  /// to[i] += device[i] for the array expected first, of so many T; returns when all are added.
+  /// to[i] += device[i] for the array that was announced first; returns when all values are added.
   template <class T, class Out>
   void add(std::complex<Out>* to);
   void copy(void* to);
@@ -39,13 +39,13 @@ class Downloader {
     std::size_t bytes, first_piece;
     const Event* ready;
   };
-  /// Calls use(what came, how far from the first byte, bytes) for all parts of the array expected first, by
-  /// all threads.
+  /// Calls use(data, offset from the first byte, number of bytes) for all parts of the array that was
+  /// announced first, from all threads.
   template <class Use>
   void for_each_part(Use use);
-  /// Asks for the pieces that there is room for. With `mutex_`.
+  /// Starts copies into all free pieces. Requires `mutex_`.
   void fetch_more();
-  /// Until the piece holds what it does in this turn.
+  /// Waits until the piece has arrived in its current turn.
   void wait_for(std::size_t index);
 
   static constexpr std::size_t kPartBytes = std::size_t{256} << 10, kPieceBytes = 16 * kPartBytes,

@@ -5,7 +5,7 @@
 namespace apsyn::idg_cuda {
 namespace {
 
-/// Of stations; more are taken for others, which only costs time.
+/// Bits of station numbers; larger numbers are confused with others, which only costs time.
 constexpr int kStationBits = 16, kRowBits = 32;
 
 __global__ void track_keys(const DeviceTrack* tracks, const VisibilityRun* runs, const std::uint32_t* station,

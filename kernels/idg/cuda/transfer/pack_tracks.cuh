@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What was predicted at the nodes of tracks, as the host takes it. For device and host code with CUDA.
+// Packs predictions at the nodes of tracks into the layout that the host reads. For device and host code with
+// CUDA.
 #pragma once
 
 #include "kernels/idg/cuda/tracks/tracks.cuh"
@@ -19,7 +20,7 @@ struct PackTracksTask {
 class TrackPacker {
  public:
   explicit TrackPacker(cudaStream_t stream) : stream_(stream), sort_(stream) {}
-  /// to: of layout.bytes(). Tracks by their baselines and first rows.
+  /// `to` has layout.bytes() bytes. Tracks are sorted by baseline and first row.
   void pack(const PackTracksTask& task, const PredictedLayout& layout, std::byte* to);
 
  private:

@@ -123,7 +123,7 @@ bool Uploader::send(std::span<const Transfer> transfers) {
   parallel_for(n_parts < 4 ? 1 : n_threads_, n_parts, [&](std::size_t part, unsigned) {
     const auto i =
         static_cast<std::size_t>(std::upper_bound(end_part.begin(), end_part.end(), part) - end_part.begin());
-    // What is not as it should be need not be looked through to its end.
+    // A transfer that has been refused need not be inspected to its end.
     const bool known = refused[i].load(std::memory_order_relaxed);
     if (!send_part(transfers[i], first_piece[i], part - (i == 0 ? 0 : end_part[i - 1]), known))
       refused[i] = true;

@@ -21,10 +21,11 @@ namespace apsyn::idg_cuda {
 
 /// Bytes on their way to the device.
 struct Transfer {
-  /// fill(to, first, n) writes the bytes from `first` on; false: they are not such as the transfer is for.
+  /// fill(to, first, n) writes n bytes from byte `first` on; it returns false if the data are not of the kind
+  /// that this transfer handles.
   using Fill = std::function<bool(std::byte*, std::size_t, std::size_t)>;
   void* device = nullptr;
-  std::size_t bytes = 0, part_bytes = 0;  ///< what fill() is asked for at once: a power of two
+  std::size_t bytes = 0, part_bytes = 0;  ///< part_bytes: what one call of fill() writes, a power of two
   Fill fill;
   const std::byte* straight = nullptr;  ///< pinned memory that holds them as they are; fill() is not asked
 
@@ -44,14 +45,14 @@ template <class T>
 Transfer transfer(Upload<T>& to, const void* host, std::size_t size) {
   return transfer(to, idg::RowBytes(host, size * sizeof(T), 1, nullptr, 0));
 }
-/// Of floats the first of every n_alike, for host arrays where all n_alike are the same.
+/// Transfers the first of every n_alike floats, for host arrays in which all n_alike are equal.
 Transfer transfer_alike(Upload<float>& to, const idg::RowBytes& host, std::size_t n_alike);
 
 /// Packed rows of weights [row][chan][plane], for those that row_weights.h can pack.
 Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& weight, std::size_t n_chan,
                               std::size_t n_planes);
 
-/// Whether they are in pinned memory, and long enough, for the device to fetch chosen ones by itself.
+/// Whether the rows are in pinned memory and long enough that the device can fetch chosen ones itself.
 bool can_fetch(const idg::RowBytes& host);
 
 /// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last
@@ -63,7 +64,7 @@ class Uploader {
   explicit Uploader(unsigned n_threads);
   /// From now on.
   void use_threads(unsigned n) { n_threads_ = n; }
-  /// False when a fill() refused: of that transfer anything may have arrived.
+  /// False when a fill() refused; the destination of that transfer is then undefined.
   bool send(std::span<const Transfer> transfers);
   /// Rows that can_fetch(), chosen by a list that has been sent to the device; they come beside what is sent
   /// from now on.
@@ -71,11 +72,11 @@ class Uploader {
   /// Work given to the stream from now on sees everything that was sent, or all but what is fetched.
   void hold(cudaStream_t stream);
   void hold_copies(cudaStream_t stream);
-  /// Until the caller's memory is no longer read.
+  /// Waits until the caller's memory is no longer read.
   void settle();
 
  private:
-  /// Pieces are large enough that what a transfer costs besides counts little.
+  /// Pieces are large enough that the fixed cost of a transfer hardly matters.
   static constexpr std::size_t kPieceBytes = 16 * kPartBytes, kPieces = 16;
   static_assert(kPieceBytes * kPieces == kUploadHostBytes);
   /// Piece::n_sent once a transfer has failed: nobody waits any more.
@@ -83,7 +84,7 @@ class Uploader {
   struct Piece {
     std::atomic<std::size_t> n_filled{0};  ///< parts
     std::atomic<std::size_t> n_sent{0};    ///< times
-    std::atomic<std::size_t> n_free{0};    ///< times that it could be filled: the first at once
+    std::atomic<std::size_t> n_free{0};  ///< number of times that it became free to be filled; it starts free
     Event sent;
     std::mutex waiting;  ///< for `sent`
   };
@@ -91,7 +92,7 @@ class Uploader {
   /// Fills a part, and sends the piece when it was the last one missing; `first` is the transfer's first
   /// piece.
   bool send_part(const Transfer& transfer, std::size_t first, std::size_t part, bool refused);
-  /// Until the device has read what the piece held in its turns before this one.
+  /// Waits until the device has read the piece's contents of earlier turns.
   static void wait_until_free(Piece& piece, std::size_t turn);
 
   unsigned n_threads_;

@@ -44,7 +44,7 @@ struct FusedBody {
   __device__ __forceinline__ Value* cells(int spectrum) const {
     return reinterpret_cast<Value*>(shared + shape.cells_at[spectrum]);
   }
-  /// Of an antenna's polarisations.
+  /// Samples of the antennas' polarisations.
   __device__ __forceinline__ Value* samples() const {
     return reinterpret_cast<Value*>(shared + shape.samples_at);
   }
@@ -186,7 +186,8 @@ struct FusedBody {
     }
   }
 
-  /// A pass along the columns of the plane, but the last; rows from n_read on are 0 instead of what is there.
+  /// A pass along the columns of the plane (any but the last). Rows from n_read on are taken as 0, whatever
+  /// they hold.
   template <int kRadix>
   __device__ __forceinline__ void column_pass(const Pass& pass, int n_read) const {
     const Divider& columns = shape.column_divider[which];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How one kernel images a plane: what fft/cuda/fused/fused.cuh needs, made on the host. For host code with
-// CUDA only.
+// Tables with which one kernel images a plane (fft/cuda/fused/fused.cuh), made on the host. For host code
+// with CUDA only.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,10 @@ struct RadixPlan {
   std::vector<std::uint32_t> place;  ///< [bin] where its result ends up
 };
 
-/// The fewest passes of radix 2, 3, 4, 5, 8 or 16, up to `largest`, that make the length; the last one has
-/// radix `last` unless that is 0. None when the length is no such product.
+/// The fewest passes of radix 2, 3, 4, 5, 8 or 16, none above `largest`, whose product is the length; the
+/// last one has radix `last` unless that is 0. No value if the length is not such a product.
 std::optional<RadixPlan> plan_radices(std::size_t length, int last, int largest);
-/// Of these radices, which fall.
+/// Plan with the given radices, in falling order.
 std::optional<RadixPlan> plan_radices(std::size_t length, int last, std::span<const int> radices);
 
 struct FusedLimits {
@@ -33,14 +33,14 @@ struct FusedLimits {
 struct FusedPlan {
   FusedShape shape;
   int last_radix = 8, n_value = 4;
-  /// No value between passes exceeds that of the samples so many times.
+  /// Upper bound on the growth of values between passes, relative to the samples.
   double gain = 1;
   RadixPlan x, y;
   std::vector<float2> turns;
   std::vector<std::uint16_t> columns;        ///< [class][place]
   std::vector<std::uint16_t> column_of_bin;  ///< [bin of x] column of its class, or kNowhere
 
-  /// Of a part of a channel.
+  /// Number of sums of a class in one part of a channel.
   std::size_t class_sums() const {
     return std::size_t(items_per_thread(last_radix, n_value)) * last_radix * n_value * kFusedThreads;
   }
@@ -48,12 +48,12 @@ struct FusedPlan {
   std::size_t place_of(std::size_t bin_x, std::size_t bin_y, int value) const;
 };
 
-/// None for planes that one kernel cannot image: too large for shared memory or for the sums, or of no
-/// length that passes reach.
+/// No value for planes that one kernel cannot image: too large for shared memory or for the sums, or with a
+/// length that has no passes.
 std::optional<FusedPlan> plan_fused(const EpicPlan& plan, const FftGridded& gridded,
                                     const FusedLimits& limits);
 
-/// What cells are made of, for one channel and class.
+/// The antennas and weights of each cell, for one channel and class.
 struct FusedLists {
   std::vector<std::uint32_t> slices;     ///< [n_slice + 1]
   std::vector<std::uint16_t> positions;  ///< [n_slice][lane]

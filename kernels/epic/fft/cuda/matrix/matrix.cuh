@@ -45,7 +45,7 @@ constexpr int kGroupSpectra = 8;       ///< that a warp grids at a time
 constexpr int kMatrixSpectra = 256;    ///< of a launch: summed in float32
 constexpr int kTileY = 8, kTileX = 2;  ///< cells of a tile
 constexpr int kMaxSteps = 3;           ///< of 16 cells, x > 0 or y > 0
-/// Of a block on a device that has most of it (compute capability 9.0 and 10.0).
+/// Shared memory of a block on the devices that have most (compute capability 9.0 and 10.0).
 constexpr std::size_t kMaxSharedBytes = 227 * 1024;
 
 /// Lengths that kernels are made for.
@@ -56,16 +56,16 @@ struct MatrixSize {
   int n = 1;        ///< kN: pixels l > 0 of a warp, of 8
   int n_part = 1;   ///< kParts
 };
-/// Of a spectrum's folded cells, [part][y even, odd][x even, odd][pol][re, im][x / 8][y / 8][x % 8][y % 4] of
-/// pairs (y, y + 4).
+/// Words of a spectrum's folded cells, [part][y even, odd][x even, odd][pol][re, im][x / 8][y / 8][x % 8][y %
+/// 4] of pairs (y, y + 4).
 APSYN_HOST_DEVICE constexpr int grid_words(const MatrixSize& size) {
   return size.n_part * 2048 * size.steps_x * size.steps_y;
 }
-/// Of a spectrum's F.
+/// Words of a spectrum's F.
 APSYN_HOST_DEVICE constexpr int column_words(const MatrixSize& size) {
   return size.n_part * 2048 * size.rows * size.steps_x;
 }
-/// Of a block's cos and sin(2 pi y m / n_y).
+/// Words of a block's cos and sin(2 pi y m / n_y).
 APSYN_HOST_DEVICE constexpr int row_table_words(const MatrixSize& size) {
   return size.n_part * 256 * size.rows * size.steps_y;
 }
@@ -73,7 +73,7 @@ APSYN_HOST_DEVICE constexpr int row_table_words(const MatrixSize& size) {
 APSYN_HOST_DEVICE constexpr int warp_columns(const MatrixSize& size) {
   return kMatrixWarps / size.rows;
 }
-/// Of cos and sin(2 pi x l / n_x) for all warps along l.
+/// Words of cos and sin(2 pi x l / n_x) for all warps along l.
 APSYN_HOST_DEVICE constexpr int column_table_words(const MatrixSize& size) {
   return size.n_part * warp_columns(size) * 128 * size.steps_x * size.n;
 }

@@ -33,7 +33,7 @@ uint4 left_operand(unsigned lane, int part, const At& at) {
   pair(g + 8, 2 * t + 8, out.w);
   return out;
 }
-/// Of a right one: at(row, column) of 16 x 8.
+/// A lane's part of a right operand: at(row, column), 16 x 8.
 template <class At>
 uint2 right_operand(unsigned lane, int part, const At& at) {
   const unsigned g = lane / 4, t = lane % 4;

@@ -11,7 +11,7 @@
 namespace apsyn::epic_fft {
 namespace {
 
-/// Of blocks, and what a spectrum costs one.
+/// A shape of blocks, and the cost of a spectrum for a block.
 struct MatrixShape {
   int rows, n;
   double cost;
@@ -31,7 +31,7 @@ std::size_t cell_of_row(std::size_t step, std::size_t k) {
   return step * kCells + k / 8 * 8 + k / 2 % 4 + k % 2 * 4;
 }
 
-/// Of a table of n_part.
+/// A value in one version of a table of n_part parts.
 double in_version(double value, int version, int n_part) {
   if (n_part > 1) return value;
   Rounding rounding;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the kernels of fft/cuda/matrix/matrix.cuh need, made on the host. For host code with CUDA only.
+// Tables for the kernels of fft/cuda/matrix/matrix.cuh, made on the host. For host code with CUDA only.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace apsyn::epic_fft {
 
-/// Bins of an axis that are wanted, in pairs about a middle between two of them.
+/// The wanted bins of an axis, in pairs about a middle between two of them.
 struct FoldedBins {
   FoldedBins() = default;
   FoldedBins(const std::vector<std::size_t>& bins, std::size_t length);
@@ -36,23 +36,25 @@ struct MatrixBlocks {
     return static_cast<std::size_t>(pieces_x) * static_cast<std::size_t>(pieces_y);
   }
   std::size_t piece_sums() const { return static_cast<std::size_t>(matrix_sums(size)) * kMatrixThreads; }
-  /// Blocks that share the spectra, so that few channels fill a device: as many for any number that come.
+  /// Number of blocks among which spectra are divided, so that a few channels fill a device; it does not
+  /// depend on the number of spectra.
   int n_part(std::size_t n_channel, int n_sm) const;
 };
-/// Of antennas that reach so many rows and columns of cells, folded, and of pairs of pixels. `n_part`: of
-/// operands. None for cells that are too many (96 along both axes of one part, 64 along one of them of two)
-/// for blocks of `shared_bytes`.
+/// Blocks for antennas that reach `rows` and `columns` of cells, folded, and for pairs of pixels. `n_part`:
+/// parts of an operand. No value if there are too many cells (more than 96 along each axis with one part, 64
+/// along one of them with two) for blocks of `shared_bytes`.
 std::optional<MatrixBlocks> choose_matrix_blocks(std::size_t rows, std::size_t columns, std::size_t pairs_y,
                                                  std::size_t pairs_x, int n_part, std::size_t shared_bytes);
 
-/// Weights and tables of halves are rounded in so many ways, whose mean is as much finer; spectra take turns.
+/// Number of ways in which half-precision weights and tables are rounded. Spectra use them in turn, so that
+/// the mean has a finer rounding.
 constexpr int kVersions = 4;
 constexpr std::size_t kMinSpectra = 32;  ///< for which another version is worth a launch
 inline int versions_of(int n_part) {
   return n_part == 1 ? kVersions : 1;
 }
 
-/// Spectra that are gridded and imaged together; `words` of cells each of all channels.
+/// Number of spectra that are gridded and imaged together; `words`: cells of a spectrum in all channels.
 inline std::size_t spectra_of_launch(std::size_t n_spectra, std::size_t words, int n_version) {
   constexpr std::size_t kGridBytes = std::size_t{1} << 30;  // of cells between the kernels
   const std::size_t most =
@@ -67,8 +69,9 @@ struct MatrixPlan : MatrixBlocks {
   FoldedBins bins_x, bins_y;
   int quads_x = 1, quads_y = 1;
   float weight_scale = 1;  ///< of the kernels' weights, a power of 2
-  /// Of samples up to 1: powers of 2, so that no sum exceeds a half. One for both polarisations: exponents
-  /// make up for a hundred times (tests/kernels/epic/cuda/fft_shapes.cpp).
+  /// Scales for samples up to 1: powers of 2 with which no sum exceeds the range of halves. One for both
+  /// polarisations: the exponents of halves allow one to be a hundred times stronger
+  /// (tests/kernels/epic/cuda/fft_shapes.cpp).
   std::vector<float> channel_scale;
   std::vector<uint4> row_table;     ///< [version][piece of y][part][y even, odd][16 m][step][lane]
   std::vector<uint2> column_table;  ///< [version][piece of x][warp][part][x even, odd][step][8 l][lane]

@@ -95,7 +95,7 @@ class Consumer {
   }
 
  private:
-  /// false: this warpgroup had none of the slots.
+  /// Returns false if this warpgroup had none of the slots.
   __device__ __forceinline__ bool multiply(int n_slots, TileSum<Shape> (&sum)[Shape::kTiles]) {
     using namespace ptx;
     constexpr int kStep = Shape::kShare ? 2 : 1, kUnits = Shape::kInFlight, kGroups = kUnits / Shape::kTiles;
@@ -220,7 +220,7 @@ class Consumer {
     }
   }
 
-  // Where a thread stands is told by its number again and again: registers are few.
+  // The thread's position is recomputed from its index each time, to save registers.
   __device__ __forceinline__ int quad() const {
     return threadIdx.x & 3;
   }

@@ -13,7 +13,8 @@ constexpr int kStageSlots = 64;
 constexpr int kQuads = kStageSlots / 4;
 constexpr int kGroupBytes = kStageSlots * 16;  ///< eight columns of B
 
-/// Planes that a launch sums: n_groups times as many as a block does at once, or what there are of these.
+/// Planes that a launch sums: n_groups times the number that a block sums together, or fewer if there are not
+/// that many.
 struct PlaneGroups {
   int first, n_groups;
 };
@@ -61,8 +62,8 @@ struct TensorShape {
   static constexpr int kValuesAt = kPhasorsAt + kQuads * kPhasorQuadBytes;
   static constexpr int kStageBytes = kValuesAt + kQuads * kValueQuadBytes;
   static constexpr int kStages = kTerms == 4 && kX > 16 ? 3 : 4;
-  /// Slots after which accumulators are added to sums in float32. Of four terms three products go to the same
-  /// accumulators, and tensor cores truncate each.
+  /// Number of slots after which accumulators are added to sums in float32. With four terms three products go
+  /// to the same accumulators, and tensor cores truncate each.
   static constexpr int kSlotsAtOnce = kTerms == 4 ? 256 : 512;
   /// Complex sums of a thread.
   static constexpr int kTotals = kTiles * kX / 2;

@@ -49,7 +49,7 @@ struct Walk {
     ptx::fetch_ahead(task.chunks + chunk + 1);
   }
   __device__ void next_item() { start(item + gridDim.x); }
-  /// false: that was the task's last.
+  /// Returns false after the task's last chunk.
   __device__ bool next_chunk() {
     ++chunk;
     slot = task.chunks[chunk].first_slot;
