@@ -453,4 +453,32 @@ BOOST_AUTO_TEST_CASE(times_without_data_take_no_channel_with_them) {
   }
 }
 
+// What is left at the end is a segment of its own from half of one on, and part of the last before.
+BOOST_AUTO_TEST_CASE(the_rest_of_a_series_is_half_a_segment_or_part_of_the_last) {
+  using Ends = std::vector<std::size_t>;
+  BOOST_TEST((segment_ends(249, 100, true) == Ends{100, 249}));
+  BOOST_TEST((segment_ends(250, 100, true) == Ends{100, 200, 250}));
+  BOOST_TEST((segment_ends(30, 100, true) == Ends{30}));
+  BOOST_TEST((segment_ends(300, 100, true) == Ends{100, 200, 300}));
+  BOOST_TEST((segment_ends(250, 100, false) == Ends{100, 200}));
+}
+
+// A channel is left out whose noise is more than twice its neighbours', or less than a quarter: what is
+// nearer does no harm, however far it is beyond chance.
+BOOST_AUTO_TEST_CASE(channels_of_much_noise_are_left_out_before_those_of_little) {
+  for (const auto& [factor, good] :
+       {std::pair{1 / 3.8f, true}, {1 / 4.2f, false}, {1.9f, true}, {2.1f, false}}) {
+    BlockStatistics statistics;
+    statistics.n_time = 100000;
+    statistics.level.assign(64, 0.0f);
+    statistics.noise.assign(64, 1.0f);
+    statistics.drift.assign(64, 1.0f);
+    statistics.good.assign(64, 1);
+    statistics.noise[20] = factor;
+    find_bad_channels(5, statistics);
+    for (std::size_t chan = 0; chan < 64; ++chan)
+      BOOST_TEST((statistics.good[chan] != 0) == (chan != 20 || good));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,8 +4,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
+#include <numeric>
 #include <vector>
 
+#include "kernels/simulate/pulsar.h"
 #include "libcore/base/error.h"
 #include "tests/support/voltage_bench.h"
 
@@ -201,6 +203,17 @@ BOOST_AUTO_TEST_CASE(impossible_setups_are_refused) {
   VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {5e5, 0, 0}});
   setup.bandwidth_hz = 1000;
   BOOST_CHECK_THROW(plan_voltages(setup, 1), UsageError);
+}
+
+// The squares of the amplitudes: pulses have the mean flux of their source.
+BOOST_AUTO_TEST_CASE(pulses_have_a_mean_power_of_one) {
+  simulate::PulsarSignal pulsar;
+  pulsar.period_s = 1;
+  pulsar.duty = 0.05;
+  std::vector<float> envelope(2000);  // two periods
+  simulate::pulse_envelope(pulsar, 1e8, 1e-3, 0, envelope);
+  const double mean = std::inner_product(envelope.begin(), envelope.end(), envelope.begin(), 0.0) / 2000;
+  BOOST_TEST(std::abs(mean - 1) < 1e-6);  // floats
 }
 
 BOOST_AUTO_TEST_SUITE_END()

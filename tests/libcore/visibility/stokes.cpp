@@ -107,4 +107,11 @@ BOOST_AUTO_TEST_CASE(cross_hands_may_be_missing_and_parallel_ones_may_not) {
   BOOST_CHECK_THROW(correlation_planes({Product::XX, Product::LL}), UsageError);
 }
 
+// A plane of some of the products mixes them at their places.
+BOOST_AUTO_TEST_CASE(mixes_stand_at_the_places_of_their_products) {
+  const std::complex<double> a{0.5, 0}, b{0, -0.5}, none{};
+  const std::array<std::complex<double>, 4> expected{none, b, none, a};
+  BOOST_TEST((correlation_mix({"V", {3, 1}, {a, b}}) == expected));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

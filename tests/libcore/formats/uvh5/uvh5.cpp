@@ -12,6 +12,7 @@
 #include "libcore/base/error.h"
 #include "libcore/formats/uvh5/datasets.h"
 #include "libcore/formats/uvh5/lzf.h"
+#include "libcore/measures/coordinates.h"
 #include "tests/libcore/formats/ms/ms_observation.h"
 
 using namespace apsyn;
@@ -64,9 +65,34 @@ BOOST_AUTO_TEST_CASE(data_are_conjugate_and_baselines_opposite_in_the_file) {
       BOOST_TEST(data[i] == (conjugated ? made.data.data()[i] : std::conj(made.data.data()[i])));
     for (std::size_t i = 0; i < uvw.size(); ++i)
       BOOST_TEST(uvw[i] == (conjugated ? 1 : -1) * made.uvw_m.data()[i]);
+    // Flagged is what has no weight; each antenna is in some baseline.
+    std::vector<std::int8_t> flags(data.size());
+    file.rows("/Data/flags", 0, n_rows, apsyn::uvh5::flag_type(), flags.data());
+    for (std::size_t i = 0; i < flags.size(); ++i)
+      BOOST_TEST((flags[i] != 0) == (made.weight.data()[i] == 0));
+    BOOST_TEST(file.scalar<int>("/Header/Nants_data") == 3);
     const std::vector<int> expected{-5, -7, -8, -6};
     BOOST_TEST(file.all<int>("/Header/polarization_array") == expected, boost::test_tools::per_element());
   }
+}
+
+// The bearing of ICRS north at the apparent place, by spherical trigonometry.
+BOOST_AUTO_TEST_CASE(frame_angles_are_bearings_of_north) {
+  ScratchFolder folder;
+  const Observation made = observation();
+  write(made, folder / "file.uvh5");
+  const std::vector<double> angles =
+      apsyn::uvh5::Reader(folder / "file.uvh5").all<double>("/Header/phase_center_frame_pa");
+  const SkyFrame frame(*made.set.layout.site);
+  const UtcTime time = from_mjd_seconds(made.time_s(0));
+  const SkyDirection centre = made.set.phase_centre, here = frame.apparent_from_direction(time, centre),
+                     north = frame.apparent_from_direction(time, {centre.ra_rad, centre.dec_rad + 1e-4});
+  const double east = north.ra_rad - here.ra_rad;
+  const double bearing = std::atan2(std::sin(east) * std::cos(north.dec_rad),
+                                    std::cos(here.dec_rad) * std::sin(north.dec_rad) -
+                                        std::sin(here.dec_rad) * std::cos(north.dec_rad) * std::cos(east));
+  BOOST_TEST_MESSAGE("bearing " << bearing << " rad");
+  BOOST_TEST(std::abs(angles[0] - bearing) < 1e-6);
 }
 
 BOOST_AUTO_TEST_CASE(what_was_written_is_read) {
