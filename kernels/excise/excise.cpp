@@ -78,7 +78,7 @@ class TimesWithoutData {
     begun_ = true;
     times_.clear();
   }
-  /// Those of both.
+  /// The pieces of both.
   void join(const TimesWithoutData& other) {
     if (!other.begun_) return;
     if (!begun_) {

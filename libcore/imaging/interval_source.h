@@ -43,7 +43,7 @@ class IntervalSource final : public ImagingSource {
   void keep_none() override { source_.keep_none(); }
 
  private:
-  /// Which times a block has, so that it need not be searched for each interval.
+  /// The range of times in a block, so that it need not be searched for each interval.
   struct BlockTimes {
     double min_mjd_s = 0, max_mjd_s = 0;
     bool sorted = false;

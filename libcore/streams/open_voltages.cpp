@@ -32,7 +32,7 @@ void copy_gains(const Buffer<std::complex<double>, 3>& from, Buffer<std::complex
   std::copy(from.begin(), from.end(), to.begin());
 }
 
-/// Those of the file, which may be followed, or 1.
+/// Gains from the file, which may be followed, or 1.
 void open_gains(const VoltageSelection& selection, OpenedVoltages& opened) {
   const VoltageHeader& header = opened.reader.header();
   opened.has_gains = !selection.gains.empty();

@@ -331,7 +331,7 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
                     how.resume,      tool.common().overwrite || how.resume,
                     how.restores(),  how.circular_beam,
                     given_beam(how), how.source_list};
-  // Of all intervals before any of them takes its time.
+  // The outputs of all intervals are checked before the first of them is cleaned.
   for (std::size_t k = 0; interval == 0 && k < n_intervals; ++k) {
     products.name = tool.common().output + interval_name(k, n_intervals);
     check_outputs(tool, options, products, fields, groups.size());

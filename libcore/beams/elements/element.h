@@ -81,7 +81,7 @@ class WaveSource {
  public:
   virtual ~WaveSource() = default;
   virtual std::size_t n_elements() const = 0;
-  /// Those whose frequency is nearest.
+  /// The coefficients whose frequency is nearest.
   virtual WaveCoefficients nearest(double freq_hz) const = 0;
 };
 

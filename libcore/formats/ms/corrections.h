@@ -57,7 +57,7 @@ class CorrectionWriter {
   void correct(const MsRows& rows, unsigned n_threads, const CorrectCells& correct);
   /// Samples flagged by `correct` so far that were not before.
   std::uint64_t n_flagged() const;
-  /// As VisibilityColumnWriter::commit.
+  /// Like VisibilityColumnWriter::commit().
   void commit(const std::vector<std::string>& history);
 
  private:

@@ -214,7 +214,7 @@ struct MeasurementSetReader::State {
     }
   }
 
-  /// As MeasurementSetReader::integrations().
+  /// Implements MeasurementSetReader::integrations().
   std::vector<MsIntegration> find_integrations() const {
     std::map<double, MsIntegration> by_time;
     MsIntegration* last = nullptr;  // neighbouring rows are mostly of one time
