@@ -10,8 +10,8 @@
 
 namespace apsyn {
 
-/// What powers, visibilities and images count in: Jy, or the arbitrary units of an array's samples that nobody
-/// has calibrated. See UNITS in apsyn-conventions(7).
+/// What powers, visibilities and images count in: Jy, or the arbitrary units of an array's samples that
+/// nobody has calibrated. See UNITS in apsyn-conventions(7).
 enum class FluxUnit { adu, jansky };
 
 /// "Jy" or "adu", as headers and messages have it.
