@@ -23,7 +23,7 @@ void pad(std::string& bytes, char with) {
   while (bytes.size() % 2880 != 0) bytes.push_back(with);
 }
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   return fmt::format("'{:<8}'", text);
 }
 
@@ -137,7 +137,7 @@ std::string image_unit(const std::vector<double>& values, std::size_t n_columns,
                 {"GCOUNT", "1"},
                 {"TFIELDS", "1"},
                 {"TTYPE1", "'COMPRESSED_DATA'"},
-                {"TFORM1", quoted(fmt::format("1PB({})", longest))},
+                {"TFORM1", in_quotes(fmt::format("1PB({})", longest))},
                 {"ZIMAGE", "T"},
                 {"ZBITPIX", bitpix},
                 {"ZNAXIS", "2"},
@@ -160,7 +160,7 @@ std::string primary_unit(const MwaMetafits& metafits, const Cards& more, std::in
   cards.insert(cards.end(), more.begin(), more.end());
   const Cards times = time_cards(time_ms);
   cards.insert(cards.end(), times.begin(), times.end());
-  cards.emplace_back("OBSID", quoted(fmt::format("{}", metafits.obs_id)));
+  cards.emplace_back("OBSID", in_quotes(fmt::format("{}", metafits.obs_id)));
   cards.emplace_back("INTTIME", fmt::format("{}", metafits.integration_s));
   cards.emplace_back("FINECHAN", fmt::format("{}", metafits.fine_khz));
   cards.emplace_back("NINPUTS", fmt::format("{}", 2 * metafits.tiles.size()));
@@ -225,7 +225,7 @@ std::string mwa_metafits_bytes(const MwaMetafits& metafits) {
               {"RAPHASE", "50.67"},
               {"DECPHASE", "-37.2"},
               {"CENTCHAN", fmt::format("{}", metafits.channels[n_coarse / 2])},
-              {"CHANNELS", quoted(channels)},
+              {"CHANNELS", in_quotes(channels)},
               {"FINECHAN", fmt::format("{}", metafits.fine_khz)},
               {"INTTIME", fmt::format("{}", metafits.integration_s)},
               {"NAV_FREQ", "1"},
@@ -263,8 +263,8 @@ std::string mwa_metafits_bytes(const MwaMetafits& metafits) {
                  {"GCOUNT", "1"},
                  {"TFIELDS", fmt::format("{}", columns.size())}};
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    of_table.emplace_back(fmt::format("TTYPE{}", i + 1), quoted(columns[i].first));
-    of_table.emplace_back(fmt::format("TFORM{}", i + 1), quoted(columns[i].second));
+    of_table.emplace_back(fmt::format("TTYPE{}", i + 1), in_quotes(columns[i].first));
+    of_table.emplace_back(fmt::format("TFORM{}", i + 1), in_quotes(columns[i].second));
   }
   of_table.emplace_back("EXTNAME", "'TILEDATA'");
   std::string bytes = header(cards) + header(of_table) + table;
