@@ -57,5 +57,5 @@ head -c 300000 "$m87" >cut.uvfits
 expect_exit 3 ingest --from uvfits cut.uvfits -o x.ms
 expect_stderr "cut.uvfits: byte"
 expect_exit 3 ingest --from uvfits "$APSYN_SOURCE/tests/data/1090008640.metafits" -o x.ms
-expect_stderr "random groups"
+expect_stderr "neither UVFITS nor FITS-IDI"
 expect_no_file x.ms x.ms.part
