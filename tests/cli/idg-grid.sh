@@ -239,7 +239,7 @@ for k in 0 1 2; do
   done
 done
 # Read again for every interval where memory is short, and with the parts of the band in each.
-run idg-grid $small --weight natural --intervals-out 3 --max-memory 64MB -o short "$set"
+run idg-grid $small --weight natural --intervals-out 3 --max-memory 80MB -o short "$set"
 expect_same_pixels time-t0001-dirty.fits short-t0001-dirty.fits
 run idg-grid $small --weight natural --intervals-out 2 --channels-out 2 --no-psf -o both "$set"
 expect_file both-t0000-0000-dirty.fits both-t0001-0001-dirty.fits both-t0000-MFS-dirty.fits both-t0001-MFS-dirty.fits
