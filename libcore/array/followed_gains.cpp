@@ -14,7 +14,7 @@
 namespace apsyn {
 
 FollowedGains::FollowedGains(std::string path, ArrayLayout layout, std::size_t n_pol, std::size_t n_chan)
-    : path_(std::move(path)), layout_(std::move(layout)), left_out_(layout_.antennas.size(), 0) {
+    : path_(std::move(path)), layout_(std::move(layout)) {
   seen_ = stamp();
   if (seen_) {
     gains_ = read_gains_csv(path_, layout_, n_pol, n_chan);
@@ -23,7 +23,6 @@ FollowedGains::FollowedGains(std::string path, ArrayLayout layout, std::size_t n
     gains_.fill(1.0);
     log_warning("{}: not there yet: voltages are taken as they are until it is", path_);
   }
-  left_out_ = antennas_without_gains(gains_);
 }
 
 bool FollowedGains::look(double data_s) {
@@ -37,10 +36,15 @@ bool FollowedGains::look(double data_s) {
   try {
     Buffer<std::complex<double>, 3> read = read_gains_csv(path_, layout_, gains_.extent(1), gains_.extent(2));
     warned_.clear();
-    const bool same = std::memcmp(read.data(), gains_.data(), read.size() * sizeof(*read.data())) == 0;
-    gains_ = std::move(read);
-    if (!same) report(data_s);
-    return !same;
+    if (std::memcmp(read.data(), gains_.data(), read.size() * sizeof(*read.data())) == 0) return false;
+    std::swap(gains_, read);
+    log_info("{}: new gains from {:.3f} s of the data on", path_, data_s);
+    const std::vector<std::uint8_t> left_out = antennas_without_gains(gains_);
+    if (left_out == antennas_without_gains(read)) return true;
+    const std::string names = names_of(layout_, left_out);
+    log_warning("{}: from {:.3f} s of the data on {}", path_, data_s,
+                names.empty() ? "all antennas have gains" : "antennas without gains are left out: " + names);
+    return true;
   } catch (const Error& error) {
     warn_once(error.what());
     return false;
@@ -56,16 +60,6 @@ std::optional<FollowedGains::Stamp> FollowedGains::stamp() const {
 
 void FollowedGains::warn_once(const std::string& cause) {
   if (warned_.insert(cause).second) log_warning("{}: the former gains are held", cause);
-}
-
-void FollowedGains::report(double data_s) {
-  log_info("{}: new gains from {:.3f} s of the data on", path_, data_s);
-  const std::vector<std::uint8_t> left_out = antennas_without_gains(gains_);
-  if (left_out == left_out_) return;
-  left_out_ = left_out;
-  const std::string names = names_of(layout_, left_out);
-  log_warning("{}: from {:.3f} s of the data on {}", path_, data_s,
-              names.empty() ? "all antennas have gains" : "antennas without gains are left out: " + names);
 }
 
 std::string names_of(const ArrayLayout& layout, const std::vector<std::uint8_t>& chosen) {

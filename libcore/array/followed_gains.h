@@ -38,17 +38,15 @@ class FollowedGains {
   };
   std::optional<Stamp> stamp() const;
   void warn_once(const std::string& cause);
-  void report(double data_s);
 
   std::string path_;
   ArrayLayout layout_;
   Buffer<std::complex<double>, 3> gains_;
   std::optional<Stamp> seen_;
-  std::set<std::string> warned_;        ///< causes, since the last gains that could be read
-  std::vector<std::uint8_t> left_out_;  ///< [antenna] without gains, as reported
+  std::set<std::string> warned_;  ///< causes, since the last gains that could be read
 };
 
-/// "ant3, ant7" of those with left_out[ant] != 0.
+/// "ant3, ant7": the antennas with chosen[ant] != 0.
 std::string names_of(const ArrayLayout& layout, const std::vector<std::uint8_t>& chosen);
 
 }  // namespace apsyn

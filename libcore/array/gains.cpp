@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <unordered_map>
 
+#include "libcore/array/gain_rows.h"
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/files/input.h"
@@ -15,27 +15,11 @@
 namespace apsyn {
 namespace {
 
-// The indices of one axis that a row covers.
-struct Range {
-  std::size_t first = 0, end = 0;
-};
-
-Range channel_range(const CsvTable& table, const CsvRow& row, std::size_t n_chan) {
+IndexRange channel_range(const CsvTable& table, const CsvRow& row, std::size_t n_chan) {
   const auto at = table.find("channel");
   if (!at || row.fields[*at].empty()) return {0, n_chan};
   const std::size_t index = table.index(row, *at, n_chan);
   return {index, index + 1};
-}
-
-// X and R name the first polarisation, Y and L the second.
-Range pol_range(const CsvTable& table, const CsvRow& row, std::size_t n_pol) {
-  const auto at = table.find("pol");
-  const std::string_view name = at ? std::string_view(row.fields[*at]) : "";
-  if (name.empty()) return {0, n_pol};
-  if (name == "0" || name == "X" || name == "R") return {0, 1};
-  if (n_pol > 1 && (name == "1" || name == "Y" || name == "L")) return {1, 2};
-  throw DataError("{}: line {}: pol '{}': give {}", table.source, row.line, name,
-                  n_pol > 1 ? "0 or 1, or X or Y (R or L)" : "0, or X (R): the data have one polarisation");
 }
 
 /// Of amplitudes: products of two gains, and of their inverses, are numbers of 32 bits.
@@ -49,31 +33,16 @@ constexpr double kNoGain = std::numeric_limits<double>::quiet_NaN();
 Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::string& source,
                                             const ArrayLayout& layout, std::size_t n_pol, std::size_t n_chan,
                                             Kind kind) {
-  const CsvTable table = parse_csv(text, source);
-  for (std::string_view column : table.columns)
-    if (column != "antenna" && column != "pol" && column != "channel" && column != "gain_amplitude" &&
-        column != "phase_rad")
-      throw DataError(
-          "{}: unknown column '{}': the columns are antenna[,pol][,channel],gain_amplitude,phase_rad", source,
-          column);
-  const auto antenna_column = table.find("antenna"), amplitude_column = table.find("gain_amplitude"),
-             phase_column = table.find("phase_rad");
-  if (!antenna_column || !amplitude_column || !phase_column)
-    throw DataError("{}: incomplete columns: antenna, gain_amplitude and phase_rad are required", source);
-
+  const GainRows rows(text, source, layout, "channel");
+  const CsvTable& table = rows.table();
   const std::size_t n_ant = layout.antennas.size();
-  std::unordered_map<std::string_view, std::size_t> index_of_name;
-  for (std::size_t ant = 0; ant < n_ant; ++ant) index_of_name.emplace(layout.antennas[ant].name, ant);
-
   Buffer<std::complex<double>, 3> gains({n_ant, n_pol, n_chan});
   gains.fill(1.0);
   std::map<std::array<std::size_t, 5>, std::size_t> line_of;
   for (const CsvRow& row : table.rows) {
-    const auto named = index_of_name.find(row.fields[*antenna_column]);
-    const std::size_t ant =
-        named != index_of_name.end() ? named->second : table.index(row, *antenna_column, n_ant);
-    const bool missing = kind == Kind::gains && lower(row.fields[*amplitude_column]) == "nan";
-    const double amplitude = missing ? kNoGain : table.number(row, *amplitude_column);
+    const std::size_t ant = rows.antenna(row);
+    const bool missing = kind == Kind::gains && lower(row.fields[rows.amplitude_column()]) == "nan";
+    const double amplitude = missing ? kNoGain : table.number(row, rows.amplitude_column());
     if (amplitude == 0 && kind == Kind::gains)
       throw DataError(
           "{}: line {}: gain_amplitude 0: data are divided by the gain; write nan where there is none",
@@ -84,14 +53,14 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
           "{:g} "
           "and {:g}",
           source, row.line, amplitude, kSmallestGain, kLargestGain);
-    const double phase = missing ? kNoGain : table.number(row, *phase_column);
+    const double phase = missing ? kNoGain : table.number(row, rows.phase_column());
     const std::complex<double> gain{amplitude * std::cos(phase), amplitude * std::sin(phase)};
-    const Range pols = pol_range(table, row, n_pol), chans = channel_range(table, row, n_chan);
+    const IndexRange pols = rows.pols(row, n_pol), chans = channel_range(table, row, n_chan);
     const auto [above, first] =
         line_of.emplace(std::array{ant, pols.first, pols.end, chans.first, chans.end}, row.line);
     if (!first)
       throw DataError("{}: line {}: antenna '{}': what this row says stands in line {} already: remove one",
-                      source, row.line, row.fields[*antenna_column], above->second);
+                      source, row.line, rows.antenna_name(row), above->second);
     for (std::size_t pol = pols.first; pol < pols.end; ++pol)
       for (std::size_t chan = chans.first; chan < chans.end; ++chan) gains(ant, pol, chan) = gain;
   }
@@ -102,6 +71,15 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
 }
 
 }  // namespace
+
+Buffer<std::complex<double>, 3> inverse_gains(const View<const std::complex<double>, 3>& gains,
+                                              double scale) {
+  Buffer<std::complex<double>, 3> inverse(gains.shape());
+  std::transform(gains.begin(), gains.end(), inverse.begin(), [scale](const std::complex<double>& gain) {
+    return std::isnan(gain.real()) ? std::complex<double>(1) : scale / gain;
+  });
+  return inverse;
+}
 
 std::vector<std::uint8_t> antennas_without_gains(const View<const std::complex<double>, 3>& gains) {
   std::vector<std::uint8_t> without(gains.extent(0), 0);

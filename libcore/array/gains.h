@@ -25,6 +25,10 @@ Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std
 Buffer<std::complex<double>, 3> read_gains_csv(const std::string& path, const ArrayLayout& layout,
                                                std::size_t n_pol, std::size_t n_chan);
 
+/// scale / g of each gain; 1 where there is none, so that nothing that is left out becomes NaN.
+Buffer<std::complex<double>, 3> inverse_gains(const View<const std::complex<double>, 3>& gains,
+                                              double scale = 1);
+
 /// [antenna] 1 = some polarisation or channel has no gain: whoever weights antennas as a whole leaves it out.
 std::vector<std::uint8_t> antennas_without_gains(const View<const std::complex<double>, 3>& gains);
 

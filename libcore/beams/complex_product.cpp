@@ -59,30 +59,17 @@ APSYN_BEAM_INLINE void multiply_all(const Operands& of) {
   }
 }
 
-#if defined(__x86_64__)
-APSYN_BEAM_AVX512 void multiply_avx512(const Operands& of) {
-  multiply_all<8>(of);
+/// Rows of c whose sums fit into the registers.
+constexpr std::size_t rows_in_registers(LaneTarget target) {
+  return target == LaneTarget::avx512 ? 8 : target == LaneTarget::avx2 ? 2 : 1;
 }
-APSYN_BEAM_AVX2 void multiply_avx2(const Operands& of) {
-  multiply_all<2>(of);
-}
-#endif
 
 }  // namespace
 
 void multiply_planes(const ComplexPlanes& a, const ComplexPlanes& b, const View<const float, 2>* rho,
                      ComplexPlanes& c) {
   const Operands operands{&a, &b, rho, &c};
-  switch (lane_target()) {
-#if defined(__x86_64__)
-    case LaneTarget::avx512:
-      return multiply_avx512(operands);
-    case LaneTarget::avx2:
-      return multiply_avx2(operands);
-#endif
-    default:
-      return multiply_all<1>(operands);
-  }
+  run_on_lanes([&](auto target) APSYN_BEAM_BODY { multiply_all<rows_in_registers(target())>(operands); });
 }
 
 }  // namespace apsyn

@@ -43,7 +43,7 @@ APSYN_BEAM_INLINE void turn_to_sky_lanes(const Planes& of) {
 }
 
 void turn_to_sky(const Planes& of) {
-  run_on_lanes([&]() APSYN_BEAM_BODY { turn_to_sky_lanes(of); });
+  run_on_lanes([&](auto) APSYN_BEAM_BODY { turn_to_sky_lanes(of); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include "libcore/base/constants.h"
 
@@ -37,16 +38,16 @@ void limit_lane_target(LaneTarget most);
 #if defined(__x86_64__)
 template <class Body>
 APSYN_BEAM_AVX512 void run_on_avx512(const Body& body) {
-  body();
+  body(std::integral_constant<LaneTarget, LaneTarget::avx512>());
 }
 template <class Body>
 APSYN_BEAM_AVX2 void run_on_avx2(const Body& body) {
-  body();
+  body(std::integral_constant<LaneTarget, LaneTarget::avx2>());
 }
 #endif
 
-/// Calls body(), compiled for the instructions of lane_target(); it must be APSYN_BEAM_BODY, and all that it
-/// calls APSYN_BEAM_INLINE.
+/// Calls body(target), compiled for the instructions of lane_target(), which `target` is at compile time. The
+/// body must be APSYN_BEAM_BODY, and all that it calls APSYN_BEAM_INLINE.
 template <class Body>
 void run_on_lanes(const Body& body) {
   switch (lane_target()) {
@@ -57,7 +58,7 @@ void run_on_lanes(const Body& body) {
       return run_on_avx2(body);
 #endif
     default:
-      return body();
+      return body(std::integral_constant<LaneTarget, LaneTarget::baseline>());
   }
 }
 

@@ -65,7 +65,7 @@ APSYN_BEAM_INLINE void turn_all_lanes(const double* turns, std::size_t n, float*
 
 /// exp(2 pi i turns), n a multiple of kLanes.
 void turn_all(const double* turns, std::size_t n, float* re, float* im) {
-  run_on_lanes([&]() APSYN_BEAM_BODY { turn_all_lanes(turns, n, re, im); });
+  run_on_lanes([&](auto) APSYN_BEAM_BODY { turn_all_lanes(turns, n, re, im); });
 }
 
 std::size_t whole_lanes(std::size_t n) {

@@ -54,16 +54,16 @@ APSYN_BEAM_INLINE void multiply_from_right_lanes(std::size_t n, float scale, con
 }  // namespace
 
 void add_products(std::size_t n, const ConstPlanePair& a, const ConstPlanePair& b, const PlanePair& to) {
-  run_on_lanes([&]() APSYN_BEAM_BODY { add_products_lanes(n, a, b, to); });
+  run_on_lanes([&](auto) APSYN_BEAM_BODY { add_products_lanes(n, a, b, to); });
 }
 
 void scale_by(std::size_t n, float scale, const ConstPlanePair& by, const PlanePair& to) {
-  run_on_lanes([&]() APSYN_BEAM_BODY { scale_by_lanes(n, scale, by, to); });
+  run_on_lanes([&](auto) APSYN_BEAM_BODY { scale_by_lanes(n, scale, by, to); });
 }
 
 void multiply_from_right(std::size_t n, float scale, const float* planes, std::size_t stride,
                          std::complex<float>* jones) {
-  run_on_lanes([&]() APSYN_BEAM_BODY { multiply_from_right_lanes(n, scale, planes, stride, jones); });
+  run_on_lanes([&](auto) APSYN_BEAM_BODY { multiply_from_right_lanes(n, scale, planes, stride, jones); });
 }
 
 }  // namespace apsyn

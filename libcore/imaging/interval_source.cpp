@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <numeric>
 
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
@@ -61,19 +61,30 @@ std::vector<double> integration_times(ImagingSource& source, const ChannelGroup&
   return times;
 }
 
-std::vector<TimeInterval> split_times(const std::vector<double>& times_mjd_s, std::size_t n_intervals) {
-  const std::size_t n = times_mjd_s.size();
+std::vector<TimeInterval> split_integrations(std::size_t n_integrations, std::size_t n_intervals) {
+  const std::size_t n = n_integrations;
   if (n_intervals < 1 || n_intervals > n)
     throw UsageError("--intervals-out {}: the data have {} integration{}: give that many or fewer",
                      n_intervals, n, n == 1 ? "" : "s");
-  constexpr double kForever = std::numeric_limits<double>::infinity();
-  const auto border = [&](std::size_t i) {
-    return i == 0 ? -kForever : i == n ? kForever : (times_mjd_s[i - 1] + times_mjd_s[i]) / 2;
-  };
   std::vector<TimeInterval> intervals(n_intervals);
   for (std::size_t k = 0; k < n_intervals; ++k) {
-    const std::size_t first = k * n / n_intervals, last = (k + 1) * n / n_intervals;
-    intervals[k] = {first, last - first, border(first), border(last)};
+    intervals[k].first = k * n / n_intervals;
+    intervals[k].n = (k + 1) * n / n_intervals - intervals[k].first;
+  }
+  return intervals;
+}
+
+std::vector<TimeInterval> split_times(const std::vector<double>& times_mjd_s, std::size_t n_intervals) {
+  constexpr double kForever = std::numeric_limits<double>::infinity();
+  const auto border = [&](std::size_t i) {
+    return i == 0                    ? -kForever
+           : i == times_mjd_s.size() ? kForever
+                                     : (times_mjd_s[i - 1] + times_mjd_s[i]) / 2;
+  };
+  std::vector<TimeInterval> intervals = split_integrations(times_mjd_s.size(), n_intervals);
+  for (TimeInterval& interval : intervals) {
+    interval.begin_mjd_s = border(interval.first);
+    interval.end_mjd_s = border(interval.first + interval.n);
   }
   return intervals;
 }
@@ -143,13 +154,10 @@ const ImagingBlock* IntervalSource::next(std::uint64_t max_bytes) {
 }
 
 bool IntervalSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
-  if (!chosen_) return source_.read(block, max_bytes);
   const ImagingBlock* lent = next(max_bytes);
   if (lent == nullptr) return false;
-  if (lent == &rows_) {
-    std::swap(block, rows_);
-    return true;
-  }
+  row_.resize(lent->time_mjd_s.size());
+  std::iota(row_.begin(), row_.end(), std::size_t{0});
   copy_rows(*lent, row_, block);
   return true;
 }

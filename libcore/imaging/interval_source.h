@@ -10,7 +10,7 @@
 
 namespace apsyn {
 
-/// Integrations [first, first + n) of those that there are, with rows from begin_mjd_s up to end_mjd_s.
+/// Integrations [first, first + n) of those of a source, with rows from begin_mjd_s up to end_mjd_s.
 struct TimeInterval {
   std::size_t first = 0, n = 0;
   double begin_mjd_s = 0, end_mjd_s = 0;
@@ -21,8 +21,10 @@ struct TimeInterval {
 std::vector<double> integration_times(ImagingSource& source, const ChannelGroup& group,
                                       std::uint64_t max_bytes);
 
-/// `n_intervals` intervals of as equal a number of integrations as can be; the limits lie half-way between
-/// integrations. UsageError when there are fewer integrations than intervals.
+/// Integrations [0, n_integrations) cut into `n_intervals` runs of as equal a length as can be; their times
+/// are not set. UsageError when there are fewer integrations than intervals.
+std::vector<TimeInterval> split_integrations(std::size_t n_integrations, std::size_t n_intervals);
+/// The same with times: the limits lie half-way between integrations.
 std::vector<TimeInterval> split_times(const std::vector<double>& times_mjd_s, std::size_t n_intervals);
 
 /// All rows of `source`, which must outlive this, or those of the interval that was chosen last.

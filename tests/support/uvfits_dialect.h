@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/base/error.h"
+#include "libcore/formats/uvfits/uvfits.h"
 
 namespace apsyn::support {
 
@@ -230,6 +232,23 @@ inline std::string uvfits(const Dialect& d) {
                   44, row, [](Cards&) {});
   }
   return file;
+}
+
+/// What the reader says of a file, or "none".
+inline std::string complaint(const std::string& path, const UvfitsOptions& options = {}) {
+  try {
+    UvfitsReader reader(path, options);
+    UvfitsRows rows;
+    while (reader.read(rows, 2)) {
+    }
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+inline bool has(const std::string& all, const std::string& part) {
+  return all.find(part) != all.npos;
 }
 
 }  // namespace apsyn::support

@@ -2,7 +2,6 @@
 #include "tools/beamform/plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <complex>
 #include <cstddef>
 #include <memory>
@@ -166,11 +165,7 @@ BeamGains beam_gains(const BeamformSetup& setup, const OpenedVoltages& voltages)
   for (std::size_t beam = 0; beam < setup.chosen.extent(0); ++beam)
     for (std::size_t ant = 0; ant < without.size(); ++ant)
       gains.member(beam, ant) = setup.chosen(beam, ant) != 0 && without[ant] == 0;
-  gains.calibration.resize(voltages.gains.shape());
-  std::transform(voltages.gains.begin(), voltages.gains.end(), gains.calibration.begin(),
-                 [](const std::complex<double>& gain) {
-                   return std::isnan(gain.real()) ? std::complex<double>(1) : 1.0 / gain;
-                 });
+  gains.calibration = inverse_gains(voltages.gains);
   return gains;
 }
 

@@ -23,6 +23,7 @@
 #include "libcore/formats/ms/measurement_set.h"
 #include "libcore/image/image.h"
 #include "libcore/imaging/buffered_source.h"
+#include "libcore/imaging/interval_source.h"
 #include "libcore/imaging/source.h"
 #include "libcore/imaging/visibility_store.h"
 #include "libcore/sky/projection.h"
@@ -388,9 +389,8 @@ std::int64_t count_times(const std::string& path) {
 /// The intervals of --intervals-out, as --interval takes them: of as equal a number of integrations as can
 /// be.
 std::vector<std::pair<std::int64_t, std::int64_t>> split_intervals(const imaging::Options& options) {
-  const auto n_intervals = static_cast<std::int64_t>(options.imaging.intervals_out);
   const std::int64_t first = options.imaging.first_interval;
-  if (n_intervals == 1) return {{first, options.imaging.n_intervals}};
+  if (options.imaging.intervals_out == 1) return {{first, options.imaging.n_intervals}};
   std::int64_t n_times = 0;
   for (const std::string& path : options.inputs) {
     if (!std::filesystem::is_directory(path))
@@ -406,12 +406,10 @@ std::vector<std::pair<std::int64_t, std::int64_t>> split_intervals(const imaging
   }
   const std::int64_t left = std::max<std::int64_t>(0, n_times - first);
   const std::int64_t n = options.imaging.n_intervals < 0 ? left : std::min(left, options.imaging.n_intervals);
-  if (n_intervals > n)
-    throw UsageError("--intervals-out {}: the data have {} integration{}: give that many or fewer",
-                     n_intervals, n, n == 1 ? "" : "s");
   std::vector<std::pair<std::int64_t, std::int64_t>> intervals;
-  for (std::int64_t k = 0; k < n_intervals; ++k)
-    intervals.emplace_back(first + k * n / n_intervals, (k + 1) * n / n_intervals - k * n / n_intervals);
+  for (const TimeInterval& part :
+       split_integrations(static_cast<std::size_t>(n), options.imaging.intervals_out))
+    intervals.emplace_back(first + static_cast<std::int64_t>(part.first), static_cast<std::int64_t>(part.n));
   return intervals;
 }
 

@@ -62,14 +62,8 @@ double default_padding(const EpicPlan& plan) {
 /// What E is multiplied by: one over the gains, and the unit of the samples. Antennas without gains are
 /// flagged.
 Buffer<std::complex<double>, 3> factors_of(const OpenedVoltages& voltages, double scale) {
-  Buffer<std::complex<double>, 3> factor;
-  if (!voltages.has_gains && scale == 1) return factor;
-  factor.resize(voltages.gains.shape());
-  std::transform(voltages.gains.begin(), voltages.gains.end(), factor.begin(),
-                 [&](const std::complex<double>& gain) {
-                   return std::isnan(gain.real()) ? std::complex<double>(1) : scale / gain;
-                 });
-  return factor;
+  if (!voltages.has_gains && scale == 1) return {};
+  return inverse_gains(voltages.gains, scale);
 }
 
 EpicCost cost_of(const EpicSetup& setup, EpicMethod method, const EpicPlan& plan,

@@ -49,8 +49,7 @@ void check_options(Tool& tool, const Options& options) {
        !imaging.more_centres.empty() || (!imaging.aterms.empty() && !options.psf_only)))
     throw UsageError(
         "-o -: standard output takes one image: use --no-psf or --psf-only, and no --channels-out, "
-        "--intervals-out, "
-        "second --shift or --aterms, which has an average beam beside");
+        "--intervals-out, second --shift or --aterms, which has an average beam beside");
 }
 
 }  // namespace apsyn::idg_grid

@@ -261,7 +261,7 @@ std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const s
   imager.tool.stage("grid");
   make_gridders(imager, own);
   for (FieldGridder& field : own.fields)
-    if (field.beam) field.beam = std::make_unique<AverageBeam>(field.plan, imager.setup());
+    if (field.screens) field.beam = std::make_unique<AverageBeam>(field.plan, imager.setup());
   std::vector<GroupImages> images(fields.size());
   for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
   const std::vector<RankShare>& shares = own.shares;

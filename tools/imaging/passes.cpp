@@ -41,7 +41,6 @@ FieldGridder::FieldGridder(const Imager& imager, const Field& field, const IdgPl
   screens = std::make_unique<AtermScreens>(
       AtermConfig{imager.options.imaging.aterms, imager.options.imaging.aterms_text}, imager.source.info(),
       grid, imager.threads(), aterm_bytes);
-  beam = std::make_unique<AverageBeam>(plan, imager.setup());
 }
 
 Passes place_passes(const Imager& imager, const ChannelGroup& group,

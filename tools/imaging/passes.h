@@ -22,7 +22,7 @@ struct FieldGridder {
   IdgPlan plan;
   std::unique_ptr<Gridder> gridder;
   std::unique_ptr<AtermScreens> screens;
-  std::unique_ptr<AverageBeam> beam;
+  std::unique_ptr<AverageBeam> beam;  ///< of the images that are being made, with A-terms
 
   FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned, std::uint64_t aterm_bytes);
 

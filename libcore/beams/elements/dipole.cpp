@@ -63,7 +63,7 @@ class DipolePair final : public Element, public ElementResponse {
     return {e[0], e[1], e[2], e[3]};
   }
   void many(View<const float, 2> local, View<float, 3> e) const override {
-    run_on_lanes([&]() APSYN_BEAM_BODY { many_lanes(local, e); });
+    run_on_lanes([&](auto) APSYN_BEAM_BODY { many_lanes(local, e); });
   }
 
  private:

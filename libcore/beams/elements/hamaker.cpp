@@ -36,7 +36,7 @@ class HamakerResponse final : public ElementResponse {
   }
 
   void many(View<const float, 2> local, View<float, 3> e) const override {
-    run_on_lanes([&]() APSYN_BEAM_BODY { many_lanes(local, e); });
+    run_on_lanes([&](auto) APSYN_BEAM_BODY { many_lanes(local, e); });
   }
 
  private:

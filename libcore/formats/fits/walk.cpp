@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -194,6 +195,15 @@ std::optional<double> FitsUnit::number_of(std::string_view keyword) const {
   if (!value) return std::nullopt;
   std::replace(value->begin(), value->end(), 'D', 'E');
   return finite_number(*value);
+}
+
+std::int64_t FitsUnit::whole(std::string_view keyword, double least, double most,
+                             std::string_view where) const {
+  const auto value = number_of(keyword);
+  if (!value || *value < least || *value > most || *value != std::floor(*value))
+    throw DataError("{}: {} = '{}': a whole number from {} to {} is needed", where, keyword,
+                    text(keyword).value_or(""), least, most);
+  return static_cast<std::int64_t>(*value);
 }
 
 }  // namespace apsyn

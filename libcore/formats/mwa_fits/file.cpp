@@ -4,7 +4,6 @@
 #include <fitsio.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -87,12 +86,8 @@ struct Survey {
                       *text, wanted_name, observation.path, wanted);
   }
 
-  std::int64_t whole(const FitsUnit& unit, const char* keyword, double least, double most) const {
-    const auto value = unit.number_of(keyword);
-    if (!value || *value < least || *value > most || *value != std::floor(*value))
-      fail(unit, fmt::format("{} = '{}': a whole number from {} to {} is needed", keyword,
-                             unit.text(keyword).value_or(""), least, most));
-    return static_cast<std::int64_t>(*value);
+  std::int64_t whole(const FitsUnit& unit, const std::string& keyword, double least, double most) const {
+    return unit.whole(keyword, least, most, fmt::format("{}: HDU {}", file.path, unit.number));
   }
 
   ImageUnit image_of(const FitsUnit& unit) const {
@@ -104,13 +99,13 @@ struct Survey {
     const std::string prefix = image.compressed ? "Z" : "";
     if (!image.compressed && unit.text("XTENSION").value_or("") != "IMAGE")
       fail(unit, "neither an image nor a compressed one: it is no correlator file");
-    if (whole(unit, (prefix + "NAXIS").c_str(), 0, 16) != 2) fail(unit, "an image of two axes is needed");
-    image.bitpix = static_cast<int>(whole(unit, (prefix + "BITPIX").c_str(), -64, 64));
+    if (whole(unit, prefix + "NAXIS", 0, 16) != 2) fail(unit, "an image of two axes is needed");
+    image.bitpix = static_cast<int>(whole(unit, prefix + "BITPIX", -64, 64));
     constexpr std::array kTypes{8, 16, 32, 64, -32, -64};
     if (std::find(kTypes.begin(), kTypes.end(), image.bitpix) == kTypes.end())
       fail(unit, fmt::format("BITPIX = {}: no type of FITS", image.bitpix));
-    image.n_columns = static_cast<std::size_t>(whole(unit, (prefix + "NAXIS1").c_str(), 1, 1e9));
-    image.n_rows = static_cast<std::size_t>(whole(unit, (prefix + "NAXIS2").c_str(), 1, 1e9));
+    image.n_columns = static_cast<std::size_t>(whole(unit, prefix + "NAXIS1", 1, 1e9));
+    image.n_rows = static_cast<std::size_t>(whole(unit, prefix + "NAXIS2", 1, 1e9));
     image.scale = unit.number_of("BSCALE").value_or(1);
     image.zero = unit.number_of("BZERO").value_or(0);
     image.time_ms = whole(unit, "TIME", 0, 1e11) * 1000 + whole(unit, "MILLITIM", 0, 999);
@@ -148,31 +143,12 @@ struct Survey {
   }
 };
 
-float big_endian_number(const unsigned char* bytes, int bitpix) {
-  std::uint64_t bits = 0;
-  for (int i = 0; i < std::abs(bitpix) / 8; ++i) bits = bits << 8 | bytes[i];
-  switch (bitpix) {
-    case 8:
-      return static_cast<float>(bits);
-    case 16:
-      return static_cast<float>(static_cast<std::int16_t>(bits));
-    case 32:
-      return static_cast<float>(static_cast<std::int32_t>(bits));
-    case 64:
-      return static_cast<float>(static_cast<std::int64_t>(bits));
-    case -32:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    default:
-      return static_cast<float>(std::bit_cast<double>(bits));
-  }
-}
-
 void read_plain(const CorrelatorFile& file, const ImageUnit& image, std::size_t first_row, std::size_t n_rows,
                 std::vector<float>& values) {
   const auto number_bytes = static_cast<std::size_t>(std::abs(image.bitpix)) / 8;
   const ByteSource source(file.path);
   // Pieces that a cache holds.
-  std::vector<unsigned char> bytes((std::size_t{1} << 18) * number_bytes);
+  std::vector<std::uint8_t> bytes((std::size_t{1} << 18) * number_bytes);
   const bool scaled = image.scale != 1 || image.zero != 0;
   const std::uint64_t begin = image.data_byte + std::uint64_t{first_row} * image.n_columns * number_bytes;
   const std::size_t n_values = n_rows * image.n_columns;
@@ -182,8 +158,8 @@ void read_plain(const CorrelatorFile& file, const ImageUnit& image, std::size_t 
     if (source.read_at(begin + at * number_bytes, bytes.data(), n * number_bytes) < n * number_bytes)
       throw DataError("{}: HDU {}: the file has become shorter", file.path, image.number);
     for (std::size_t i = 0; i < n; ++i) {
-      const float value = big_endian_number(bytes.data() + i * number_bytes, image.bitpix);
-      values[at + i] = scaled ? static_cast<float>(image.zero + image.scale * double{value}) : value;
+      const double value = stored_number(bytes.data() + i * number_bytes, image.bitpix);
+      values[at + i] = static_cast<float>(scaled ? image.zero + image.scale * value : value);
     }
     at += n;
   }

@@ -48,11 +48,8 @@ struct UvTable {
   }
 
   std::size_t whole(const std::string& keyword, double least, double most) const {
-    const auto value = unit.number_of(keyword);
-    if (!value || *value < least || *value > most || *value != std::floor(*value))
-      fail(fmt::format("{} = '{}': a whole number from {} to {} is needed", keyword,
-                       unit.text(keyword).value_or(""), least, most));
-    return static_cast<std::size_t>(*value);
+    return static_cast<std::size_t>(
+        unit.whole(keyword, least, most, fmt::format("{}: HDU {}, UV_DATA", path, unit.number)));
   }
 
   void read_columns() {

@@ -10,32 +10,13 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/files/input.h"
+#include "libcore/formats/fits/walk.h"
 #include "libcore/formats/uvfits/layout.h"
 
 namespace apsyn {
 namespace {
 
 constexpr double kMjdOfJd0 = -2400000.5;
-
-/// The big-endian number at `bytes`.
-double stored_number(const std::uint8_t* bytes, int bitpix) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < std::abs(bitpix) / 8; ++i) value = value << 8 | bytes[i];
-  switch (bitpix) {
-    case 8:
-      return static_cast<double>(value);
-    case 16:
-      return static_cast<std::int16_t>(value);
-    case 32:
-      return static_cast<std::int32_t>(value);
-    case 64:
-      return static_cast<double>(static_cast<std::int64_t>(value));
-    case -32:
-      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value)));
-    default:
-      return std::bit_cast<double>(value);
-  }
-}
 
 /// Of a product for the baseline the other way round: the receptors change places.
 Product turned(Product product) {

@@ -207,23 +207,6 @@ void check(const Idi& d, const Taken& taken) {
   }
 }
 
-std::string complaint(const std::string& path) {
-  try {
-    UvfitsReader reader(path, {});
-    UvfitsRows rows;
-    while (reader.read(rows, 2)) {
-    }
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
-
-bool has(const std::string& all, const std::string& part) {
-  BOOST_TEST_INFO(all);
-  return all.find(part) != all.npos;
-}
-
 std::string replaced(std::string bytes, const std::string& card, const std::string& by) {
   const std::size_t at = bytes.rfind(card);
   if (at == std::string::npos) throw std::logic_error("no card " + card);

@@ -89,22 +89,6 @@ void check(const Dialect& d, const Taken& taken, bool absolute = false) {
   }
 }
 
-std::string complaint(const std::string& path, const UvfitsOptions& options = {}) {
-  try {
-    UvfitsReader reader(path, options);
-    UvfitsRows rows;
-    while (reader.read(rows, 2)) {
-    }
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
-
-bool has(const std::string& all, const std::string& part) {
-  return all.find(part) != all.npos;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_dialect_is_read) {
