@@ -54,7 +54,7 @@ MsSelection with_field_numbers(MsSelection selection, const casacore::Table& ms,
   for (const std::string& wanted : selection.field_names) {
     bool found = false;
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (names[i] == wanted) {
+      if (static_cast<const std::string&>(names[i]) == wanted) {
         selection.fields.push_back(static_cast<int>(i));
         found = true;
       }
