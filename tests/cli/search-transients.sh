@@ -76,6 +76,35 @@ expect_same pulse.csv small.csv
 run bash -c 'cat pulse.fil | search-transients -q --dm-range 0:100 >pipe.csv'
 expect_same pulse.csv pipe.csv
 
+# lists as PRESTO and heimdall write them: the same candidate, in samples of 1 ms, and the trials' numbers
+run search-transients pulse.fil --dm-range 0:100 --format presto -o pulse.singlepulse
+[ "$(head -1 pulse.singlepulse)" = "# DM      Sigma      Time (s)     Sample    Downfact" ] || fail "heading $(head -1 pulse.singlepulse)"
+expect_candidates 1 pulse.singlepulse
+candidate pulse.csv
+read -r p_dm p_sn p_time p_sample p_width rest < <(tail -1 pulse.singlepulse)
+expect_near "$p_dm" "$dm" 0.005 "PRESTO's DM"
+expect_near "$p_sn" "$sn" 0.005 "PRESTO's sigma"
+expect_near "$p_time" "$time_s" 0.00051 "PRESTO's time, of a whole sample"
+expect_near "$p_sample" "$(awk -v t="$p_time" 'BEGIN { print t / 1e-3 }')" 1e-6 "PRESTO's sample"
+expect_near "$p_width" "$(awk -v w="$width_s" 'BEGIN { print w / 1e-3 }')" 1e-6 "PRESTO's width"
+[ -z "$rest" ] || fail "more than five columns: $rest"
+run search-transients -q pulse.fil --dm-range 0:100 --format heimdall
+[ "$(awk -F'\t' '{ print NF }' "$(stdout_file)")" = 9 ] || fail "not one line of nine columns: $(cat "$(stdout_file)")"
+read -r h_sn h_sample h_time h_filter h_trial h_dm h_members h_begin h_end <"$(stdout_file)"
+expect_near "$h_sn" "$sn" 0.005 "heimdall's S/N"
+expect_near "$h_sample" "$p_sample" 0 "heimdall's sample"
+expect_near "$h_time" "$p_time" 1e-6 "heimdall's time"
+expect_near "$h_filter" "$(awk -v w="$p_width" 'BEGIN { printf "%.0f", log(w) / log(2) }')" 0 "heimdall's filter"
+expect_near "$h_dm" "$dm" 1e-3 "heimdall's DM"
+expect_near "$h_members" "$n_hits" 0 "heimdall's members"
+expect_near "$h_begin" "$(awk -v t="$begin_s" 'BEGIN { print t / 1e-3 }')" 1e-6 "heimdall's begin"
+expect_near "$h_end" "$(awk -v t="$end_s" 'BEGIN { print t / 1e-3 }')" 1e-6 "heimdall's end"
+run search-transients -q pulse.fil --dm-range "$dm" --format heimdall
+read -r _ _ _ _ only _ <"$(stdout_file)"
+[ "$only" = 0 ] || fail "the only trial is number $only"
+[ "$h_trial" -gt 2 ] || fail "the trial of DM $dm is number $h_trial"
+expect_exit 2 search-transients pulse.fil --format fredda
+
 # the order of channels in the file changes neither candidates nor their picture
 perl -e '
   open(my $f, "<:raw", $ARGV[0]);

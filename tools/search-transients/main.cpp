@@ -78,7 +78,7 @@ void run(Tool& tool, const SearchOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   BlockReader blocks(reader, plan.block);
   TransientSearch search(plan, reader.input(), device, common.threads, !options.plot.empty());
-  CandidateTable table(tool, output);
+  CandidateTable table(tool, output, parse_table_format(options.format));
   CandidateGallery gallery;
   std::size_t n_candidate = 0;
   const auto n_known = reader.n_samples().value_or(0);

@@ -32,6 +32,9 @@ void declare(Tool& tool, SearchOptions& o) {
   app.add_option("--intensity", o.intensity, "which IFs make it: auto, first or sum (default: auto)")
       ->type_name("HOW")
       ->check(CLI::IsMember({"auto", "first", "sum"}));
+  app.add_option("--format", o.format, "of the list of candidates: csv, presto or heimdall (default: csv)")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"csv", "presto", "heimdall"}));
   app.add_option("--plot", o.plot, "figure of the candidates and of the best three (PNG, PDF, SVG)")
       ->type_name("PATH|-");
 }

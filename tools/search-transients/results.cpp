@@ -2,7 +2,9 @@
 #include "tools/search-transients/results.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "libcore/base/error.h"
 #include "libcore/base/time.h"
 
 namespace apsyn {
@@ -20,11 +22,49 @@ double middle_s(const Hit& hit, double sample_s) {
   return (static_cast<double>(hit.begin) + static_cast<double>(hit.width) / 2) * sample_s;
 }
 
+std::string csv_line(const SearchPlan& plan, const FilterbankHeader& header, const Candidate& c) {
+  const double sample_s = header.sample_s, middle = middle_s(c.best, sample_s);
+  const UtcTime half = sample_time(header.start, 2 * c.best.begin + c.best.width, sample_s / 2);
+  return fmt::format("{:.7f},{},{:.4f},{:.2f},{:.7f},{},{:.4f},{:.4f},{:.7f},{:.7f}", middle,
+                     format_mjd(half), plan.dm[c.best.trial], c.best.sn,
+                     static_cast<double>(c.best.width) * sample_s, c.n_hits, plan.dm[c.first_trial],
+                     plan.dm[c.last_trial], static_cast<double>(c.begin) * sample_s,
+                     static_cast<double>(c.end) * sample_s);
+}
+
+/// The sample that holds the middle of a window. Both programs give the time of the sample that they name.
+std::int64_t middle_sample(const Hit& hit) {
+  return hit.begin + hit.width / 2;
+}
+
+std::string presto_line(const SearchPlan& plan, double sample_s, const Candidate& c) {
+  const std::int64_t sample = middle_sample(c.best);
+  return fmt::format("{:7.2f} {:7.2f} {:13.6f} {:10d} {:7d}", plan.dm[c.best.trial], c.best.sn,
+                     static_cast<double>(sample) * sample_s, sample, c.best.width);
+}
+
+std::string heimdall_line(const SearchPlan& plan, double sample_s, const Candidate& c) {
+  const std::int64_t sample = middle_sample(c.best);
+  const auto filter = static_cast<int>(std::lround(std::log2(static_cast<double>(c.best.width))));
+  return fmt::format("{:.6g}\t{}\t{:.6f}\t{}\t{}\t{:.6g}\t{}\t{}\t{}", c.best.sn, sample,
+                     static_cast<double>(sample) * sample_s, filter, c.best.trial, plan.dm[c.best.trial],
+                     c.n_hits, c.begin, c.end);
+}
+
 }  // namespace
 
-CandidateTable::CandidateTable(Tool& tool, const std::string& path) : tool_(tool) {
+TableFormat parse_table_format(const std::string& name) {
+  if (name == "csv") return TableFormat::csv;
+  if (name == "presto") return TableFormat::presto;
+  if (name == "heimdall") return TableFormat::heimdall;
+  throw UsageError("--format {}: no such format: give csv, presto or heimdall", name);
+}
+
+CandidateTable::CandidateTable(Tool& tool, const std::string& path, TableFormat format)
+    : tool_(tool), format_(format) {
   if (path != "-") file_ = std::make_unique<OutputFile>(path, tool.common().overwrite);
-  line("time_s,mjd,dm,sn,width_s,n_hits,dm_low,dm_high,begin_s,end_s");
+  if (format_ == TableFormat::csv) line("time_s,mjd,dm,sn,width_s,n_hits,dm_low,dm_high,begin_s,end_s");
+  if (format_ == TableFormat::presto) line("# DM      Sigma      Time (s)     Sample    Downfact");
 }
 
 void CandidateTable::line(const std::string& text) {
@@ -34,12 +74,14 @@ void CandidateTable::line(const std::string& text) {
 }
 
 void CandidateTable::write(const SearchPlan& plan, const FilterbankHeader& header, const Candidate& c) {
-  const double sample_s = header.sample_s, middle = middle_s(c.best, sample_s);
-  const UtcTime half = sample_time(header.start, 2 * c.best.begin + c.best.width, sample_s / 2);
-  line(fmt::format("{:.7f},{},{:.4f},{:.2f},{:.7f},{},{:.4f},{:.4f},{:.7f},{:.7f}", middle, format_mjd(half),
-                   plan.dm[c.best.trial], c.best.sn, static_cast<double>(c.best.width) * sample_s, c.n_hits,
-                   plan.dm[c.first_trial], plan.dm[c.last_trial], static_cast<double>(c.begin) * sample_s,
-                   static_cast<double>(c.end) * sample_s));
+  switch (format_) {
+    case TableFormat::csv:
+      return line(csv_line(plan, header, c));
+    case TableFormat::presto:
+      return line(presto_line(plan, header.sample_s, c));
+    case TableFormat::heimdall:
+      return line(heimdall_line(plan, header.sample_s, c));
+  }
 }
 
 void CandidateTable::flush() {

@@ -12,10 +12,19 @@
 
 namespace apsyn {
 
+/// How candidates are listed: our own table (CSV), or as another program writes them, so that what reads its
+/// lists reads ours. `presto`: the .singlepulse files of PRESTO's single_pulse_search.py, a heading and DM,
+/// S/N, time in seconds, sample, and samples of the filter. `heimdall`: the .cand files of heimdall, without
+/// heading and separated by tabs, S/N, sample, time in seconds, base 2 logarithm of the filter's samples,
+/// trial, DM, members, first and last sample (its Pipeline/pipeline.cu; newer ones add a beam).
+enum class TableFormat { csv, presto, heimdall };
+/// The format of that name; UsageError for another.
+TableFormat parse_table_format(const std::string& name);
+
 class CandidateTable {
  public:
   /// A path or "-", which gets each line at once.
-  CandidateTable(Tool& tool, const std::string& path);
+  CandidateTable(Tool& tool, const std::string& path, TableFormat format);
   void write(const SearchPlan& plan, const FilterbankHeader& header, const Candidate& candidate);
   /// Makes lines visible that a pipe's reader waits for.
   void flush();
@@ -24,6 +33,7 @@ class CandidateTable {
  private:
   void line(const std::string& text);
   Tool& tool_;
+  TableFormat format_;
   std::unique_ptr<OutputFile> file_;  ///< absent for standard output
 };
 
