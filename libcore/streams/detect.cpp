@@ -121,6 +121,7 @@ std::string input_kind_name(InputKind kind) {
 std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, const std::string& name) {
   const bool complete = at_end || bytes.size() >= kLook;
   if (bytes.empty() && at_end) throw DataError("{}: it is empty: give a file with data", name);
+  if (is_psrfits(bytes)) return InputKind::filterbank;
   if (bytes.starts_with(kFitsMagic)) return InputKind::image;
   if (bytes.starts_with(std::string_view("\x89HDF\r\n\x1a\n", 8))) return InputKind::solutions;
   if (bytes.substr(0, 16) == std::string_view("\x0c\0\0\0HEADER_START", 16)) return InputKind::filterbank;

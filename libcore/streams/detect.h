@@ -25,9 +25,9 @@ InputKind parse_input_kind(std::string_view name);
 std::string input_kind_name(InputKind kind);
 
 /// A FITS file, a stream of images (epic-image), a Measurement Set (a folder with table.dat), a visibility or
-/// a voltage stream, a SIGPROC filterbank, a profile of fold-pulsar (CSV), solutions (H5Parm). A pipe on
-/// standard input is looked at without reading from it. FailureError when it cannot be opened, UsageError
-/// when standard input cannot be looked at, DataError when it is none of these.
+/// a voltage stream, a SIGPROC filterbank or PSRFITS (both are `filterbank`), a profile of fold-pulsar (CSV),
+/// solutions (H5Parm). A pipe on standard input is looked at without reading from it. FailureError when it
+/// cannot be opened, UsageError when standard input cannot be looked at, DataError when it is none of these.
 InputKind detect_input(const std::string& path);
 
 /// The kind that the first bytes tell, empty while they do not suffice; `at_end`: there will be no more.

@@ -8,8 +8,9 @@
 
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
-#include "libcore/formats/filterbank/reader.h"
+#include "libcore/formats/filterbank/channels.h"
 #include "libcore/streams/detect.h"
+#include "libcore/streams/open_samples.h"
 #include "libcore/streams/open_voltages.h"
 #include "libcore/system/parallel.h"
 
@@ -19,9 +20,12 @@ namespace {
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<std::size_t> parse_ifs(const std::string& text, std::size_t n_if) {
+std::vector<std::size_t> parse_ifs(const std::string& text, const FilterbankInput& input) {
+  const std::size_t n_if = input.header.n_if;
   std::vector<std::size_t> ifs;
-  if (text.empty()) return n_if == 2 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0};
+  if (text.empty())
+    return usual_intensity(n_if, input.products) == IntensityKind::sum ? std::vector<std::size_t>{0, 1}
+                                                                       : std::vector<std::size_t>{0};
   for (std::string_view piece : split(text, ',')) {
     const std::optional<double> value = finite_number(piece);
     if (!value || *value < 0 || *value != std::floor(*value) || *value >= static_cast<double>(n_if))
@@ -45,28 +49,31 @@ void for_rows(unsigned n_threads, std::size_t n_row, std::size_t row_bytes, Work
 class FilterbankPowers final : public PowerSource {
  public:
   FilterbankPowers(const std::string& path, const std::string& ifs, unsigned n_threads)
-      : reader_(path), n_threads_(n_threads) {
-    const FilterbankInput& input = reader_.input();
-    ifs_ = parse_ifs(ifs, input.header.n_if);
-    name = reader_.name();
+      : reader_(open_samples(path)), n_threads_(n_threads) {
+    const FilterbankInput& input = reader_->input();
+    ifs_ = parse_ifs(ifs, input);
+    name = reader_->name();
     source = input.header.source;
     start = input.header.start;
     sample_s = input.header.sample_s;
     values_per_sample = input.header.n_if * input.header.n_chan;
-    n_samples = reader_.n_samples();
+    n_samples = reader_->n_samples();
+    telescope = input.telescope;
+    telescope_itrf_m = input.telescope_itrf_m;
+    barycentric = input.barycentric;
     for (std::size_t chan = 0; chan < input.header.n_chan; ++chan)
       channel_hz.push_back(input.channel_hz(chan));
   }
 
   bool read(std::size_t n_time, Buffer<float, 2>& samples) override {
-    const std::size_t n = reader_.read(n_time, bytes_), n_chan = channel_hz.size();
-    const std::size_t row_bytes = reader_.input().bytes_per_sample();
+    const std::size_t n = reader_->read(n_time, bytes_), n_chan = channel_hz.size();
+    const std::size_t row_bytes = reader_->input().bytes_per_sample();
     samples.resize_for_overwrite({n, n_chan});
     decoded_.resize(std::max(1u, n_threads_));
     for_rows(n_threads_, n, row_bytes, [&](std::size_t first, std::size_t end, unsigned thread) {
       Buffer<float, 3>& rows = decoded_[thread];
-      rows.resize_for_overwrite({end - first, reader_.header().n_if, n_chan});
-      decode_filterbank(reader_.input(),
+      rows.resize_for_overwrite({end - first, reader_->header().n_if, n_chan});
+      decode_filterbank(reader_->input(),
                         std::span(bytes_).subspan(first * row_bytes, (end - first) * row_bytes),
                         rows.view().span());
       for (std::size_t t = first; t < end; ++t) add_products(rows, t - first, &samples(t, 0));
@@ -77,7 +84,7 @@ class FilterbankPowers final : public PowerSource {
  private:
   void add_products(const Buffer<float, 3>& rows, std::size_t t, float* sum) const {
     const std::size_t n_chan = channel_hz.size();
-    const bool floating = reader_.header().n_bit == 32;
+    const bool floating = reader_->header().n_bit == 32 && !reader_->input().missing_are_nan;
     std::fill_n(sum, n_chan, 0.0f);
     bool any = false;
     for (std::size_t which : ifs_) {
@@ -90,7 +97,7 @@ class FilterbankPowers final : public PowerSource {
     if (!any) std::fill_n(sum, n_chan, kMissing);
   }
 
-  FilterbankReader reader_;
+  std::unique_ptr<SampleReader> reader_;
   unsigned n_threads_;
   std::vector<std::size_t> ifs_;
   std::vector<std::uint8_t> bytes_;
@@ -110,6 +117,8 @@ class VoltagePowers final : public PowerSource {
     source = header.source;
     start = header.start;
     sample_s = header.sample_s;
+    telescope = header.telescope;
+    if (header.layout.site) telescope_itrf_m = geocentric_from_site(*header.layout.site);
     values_per_sample = header.n_chan * header.n_pol * 2;
     if (voltages_.n_samples >= 0) n_samples = static_cast<std::uint64_t>(voltages_.n_samples);
     for (std::size_t chan = 0; chan < header.n_chan; ++chan)
@@ -173,7 +182,8 @@ std::unique_ptr<PowerSource> open_powers(const std::string& path, const std::str
   const InputKind kind = detect_input(path);
   if (kind == InputKind::filterbank) return open_filterbank_powers(path, ifs, n_threads);
   if (kind != InputKind::voltage)
-    throw DataError("{}: a {}: give a SIGPROC filterbank or a voltage stream", path, input_kind_name(kind));
+    throw DataError("{}: a {}: give a SIGPROC filterbank, a PSRFITS file or a voltage stream", path,
+                    input_kind_name(kind));
   if (!ifs.empty()) throw UsageError("--ifs {}: {}: voltages have no products", ifs, path);
   return std::make_unique<VoltagePowers>(path, n_threads);
 }

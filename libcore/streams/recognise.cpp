@@ -96,6 +96,11 @@ Recognised dada_kind(std::string_view bytes) {
 
 /// Cards of 80 characters: FITS, or GUPPI RAW, which has no SIMPLE.
 Recognised card_kind(std::string_view bytes) {
+  if (is_psrfits(bytes))
+    return {"psrfits",
+            "this is PSRFITS: give it as a file, not through a pipe, to search-transients, fold-pulsar or "
+            "quicklook",
+            true};
   if (bytes.starts_with(kFitsMagic)) {
     bool groups = false;
     // An empty first axis says as much as GROUPS, which may stand behind what is known of the file.
@@ -132,6 +137,14 @@ Recognised vdif_kind(std::string_view bytes) {
 }
 
 }  // namespace
+
+bool is_psrfits(std::string_view bytes) {
+  if (!bytes.starts_with(kFitsMagic)) return false;
+  for (std::size_t at = 0; at + 80 <= bytes.size() && bytes.substr(at, 8) != "END     "; at += 80)
+    if (bytes.substr(at, 10) == "FITSTYPE= ")
+      return bytes.substr(at + 10, 70).find("'PSRFITS") != std::string_view::npos;
+  return false;
+}
 
 Recognised recognise(std::string_view bytes) {
   for (const Magic& magic : kMagic)

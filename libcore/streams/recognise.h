@@ -22,6 +22,9 @@ struct Recognised {
   bool certain = false;
 };
 
+/// Whether a primary header says that its file is PSRFITS, as far as `bytes` go.
+bool is_psrfits(std::string_view bytes);
+
 /// `bytes` are the beginning, as much of it as there is at hand.
 Recognised recognise(std::string_view bytes);
 

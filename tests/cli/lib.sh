@@ -186,6 +186,49 @@ make_fits() {
   head -c $(((2880 - size % 2880) % 2880)) /dev/zero >>"$1"
 }
 
+# psrfits_of IN.fil OUT.sf BITS [SCALE OFFSET [ROW]]: a filterbank of 8 bits and one IF as PSRFITS of 8 or 16 bits, whose
+# codes are (value - OFFSET) / SCALE, in rows of 500 samples. ROW is left out, when it is named.
+psrfits_of() {
+  perl -e '
+    my ($in, $out, $bits, $scale, $offset, $left_out) = (@ARGV, 1, 0, -1);
+    ($scale, $offset, $left_out) = (1, 0, -1) if @ARGV == 3;
+    $left_out = -1 if @ARGV == 5;
+    open(my $f, "<:raw", $in);
+    my $all = do { local $/; <$f> };
+    my $data = index($all, "HEADER_END") + 10;
+    my $head = substr($all, 0, $data);
+    sub value { my ($key, $form, $n) = @_; unpack($form, substr($head, index($head, $key) + length($key), $n)) }
+    my ($nchan, $tsamp) = (value("nchans", "l<", 4), value("tsamp", "d<", 8));
+    my ($fch1, $foff, $tstart) = map { value($_, "d<", 8) } "fch1", "foff", "tstart";
+    my $nsblk = 500;
+    my $rows = int((length($all) - $data) / $nchan / $nsblk);
+    open(my $o, ">:raw", $out);
+    sub cards {
+      my $text = "";
+      while (my ($key, $value) = splice(@_, 0, 2)) { $text .= sprintf("%-80s", sprintf("%-8s= %s", $key, $value)) }
+      $text .= sprintf("%-80s", "END");
+      $text .= " " x ((2880 - length($text) % 2880) % 2880);
+      print $o $text;
+    }
+    my $day = int($tstart);
+    my $seconds = ($tstart - $day) * 86400;
+    cards("SIMPLE", "T", "BITPIX", 8, "NAXIS", 0, "EXTEND", "T", "FITSTYPE", "\x27PSRFITS\x27", "OBS_MODE", "\x27SEARCH\x27",
+      "SRC_NAME", "\x27fake\x27", "TELESCOP", "\x27Parkes\x27", "STT_IMJD", $day, "STT_SMJD", int($seconds), "STT_OFFS", $seconds - int($seconds));
+    my @form = ("1D", "${nchan}D", "${nchan}E", "${nchan}E", "${nchan}E", $nchan * $nsblk . ($bits == 16 ? "I" : "B"));
+    my @name = qw(OFFS_SUB DAT_FREQ DAT_WTS DAT_OFFS DAT_SCL DATA);
+    my $width = 8 + $nchan * 20 + $nchan * $nsblk * $bits / 8;
+    cards("XTENSION", "\x27BINTABLE\x27", "BITPIX", 8, "NAXIS", 2, "NAXIS1", $width, "NAXIS2", $rows - ($left_out >= 0), "PCOUNT", 0, "GCOUNT", 1,
+      "TFIELDS", 6, (map { ("TTYPE$_", "\x27$name[$_ - 1]\x27", "TFORM$_", "\x27$form[$_ - 1]\x27") } 1 .. 6),
+      "EXTNAME", "\x27SUBINT\x27", "NBITS", $bits, "NPOL", 1, "POL_TYPE", "\x27AA+BB\x27", "NCHAN", $nchan, "NSBLK", $nsblk, "TBIN", $tsamp);
+    for my $row (0 .. $rows - 1) {
+      next if $row == $left_out;
+      my @codes = map { int(($_ - $offset) / $scale) } unpack("C*", substr($all, $data + $row * $nsblk * $nchan, $nsblk * $nchan));
+      print $o pack("d>*", ($row + 0.5) * $nsblk * $tsamp, map { $fch1 + $_ * $foff } 0 .. $nchan - 1);
+      print $o pack("f>*", (1) x $nchan, ($offset) x $nchan, ($scale) x $nchan), pack($bits == 16 ? "s>*" : "C*", @codes);
+    }
+    print $o "\0" x ((2880 - tell($o) % 2880) % 2880);' "$@"
+}
+
 # stderr_matches REGEX: the last command said so.
 stderr_matches() {
   grep -qE -- "$1" "$(stderr_file)" && return

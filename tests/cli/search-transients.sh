@@ -132,6 +132,36 @@ for format in "16 1 -1" "32 1 1" "8 4 1"; do
   expect_near "$dm" 30 1.5 "the DM ($format)"
 done
 
+# PSRFITS: a minute of the same samples gives the same candidates, and they may be scaled; a row that is missing hides its
+# pulse only
+data=$((640000))
+{ cat pulse.fil && tail -c $data pulse.fil && filterbank noise.fil 8 1 -1 && tail -c $data noise.fil; } >minute.fil
+run search-transients minute.fil --dm-range 0:100 -o minute.csv
+expect_candidates 2 minute.csv
+psrfits_of minute.fil eight.sf 8
+run search-transients eight.sf --dm-range 0:100 -o eight.csv
+expect_same minute.csv eight.csv "PSRFITS of the same samples gives other candidates"
+psrfits_of minute.fil scaled.sf 16 0.5 100
+run search-transients scaled.sf --dm-range 0:100 --max-memory 90MB -o scaled.csv
+expect_same minute.csv scaled.csv "scaled samples give other candidates"
+run search-transients scaled.sf --dry-run
+expect_stdout "fake, 32 channels from 400 to 369 MHz, 16 bits, 1 IF, samples of 1 ms, 60000 of them"
+psrfits_of minute.fil gap.sf 8 1 0 65
+run search-transients gap.sf --dm-range 0:100 -o gap.csv
+expect_stderr "500 of 60000 samples are missing between rows"
+expect_candidates 1 gap.csv
+expect_same <(cut -d, -f1-6 gap.csv | tail -1) <(cut -d, -f1-6 minute.csv | sed -n 2p)
+sed 's/OBS_MODE= .SEARCH./OBS_MODE= '"'PSR'   "'/' eight.sf >folded.sf
+expect_exit 3 search-transients folded.sf -o none.csv
+expect_stderr "folded.sf: OBS_MODE = 'PSR': a PSRFITS file of folded profiles of a pulsar"
+head -c 100000 eight.sf >cut.sf
+expect_exit 3 search-transients cut.sf -o none.csv
+expect_stderr "cut.sf" "truncated"
+expect_exit 3 bash -c 'cat eight.sf | search-transients - -o none.csv'
+expect_stderr "this is PSRFITS: give it as a file"
+run quicklook eight.sf --stats
+expect_stdout '"kind": "filterbank"'
+
 # widths are rounded to samples of the trials' resolution: 3 are two samples of 2 each
 filterbank wide.fil 8 1 -1 12.5:70:4:1.4
 run search-transients wide.fil --dry-run --dm-range 65:75 --widths 3

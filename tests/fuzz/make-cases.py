@@ -394,6 +394,32 @@ def make_fits_idi():
         put("uvfits", f"idi-{i}", before + hdu([(k, value if k == key else v) for k, v in data], bytes_of_rows))
 
 
+def make_psrfits():
+    n_chan, n_pol, n_block = 4, 2, 8
+    row = struct.pack(">2d", 0.5, 0.004) + struct.pack(">4f", 100, 99, 98, 97) + struct.pack(">4f", 1, 1, 0, 1)
+    row += struct.pack(">16f", *[3.0] * 8, *[0.5] * 8) + noise(n_chan * n_pol * n_block // 2)
+    rows = row + struct.pack(">2d", 0.5, 0.036) + row[16:]
+    columns = [("TSUBINT", "1D"), ("OFFS_SUB", "1D"), ("DAT_FREQ", "4E"), ("DAT_WTS", "4E"), ("DAT_OFFS", "8E"), ("DAT_SCL", "8E"), ("DATA", "32B")]
+    primary = [("SIMPLE", "T"), ("BITPIX", "8"), ("NAXIS", "0"), ("EXTEND", "T"), ("FITSTYPE", "'PSRFITS'"), ("OBS_MODE", "'SEARCH'"), ("TELESCOP", "'Parkes'"),
+               ("ANT_X", "-4554231.5"), ("ANT_Y", "2816759.1"), ("ANT_Z", "-3454036.3"), ("SRC_NAME", "'X'"), ("RA", "'10:00:00'"), ("DEC", "'-20:00:00'"),
+               ("OBSFREQ", "98.5"), ("OBSBW", "-4"), ("OBSNCHAN", "4"), ("STT_IMJD", "59000"), ("STT_SMJD", "3600"), ("STT_OFFS", "0.25")]
+    table = [("XTENSION", "'BINTABLE'"), ("BITPIX", "8"), ("NAXIS", "2"), ("NAXIS1", str(len(row))), ("NAXIS2", "2"), ("PCOUNT", "0"), ("GCOUNT", "1"),
+             ("TFIELDS", str(len(columns))), ("EXTNAME", "'SUBINT'"), ("NBITS", "4"), ("NPOL", "2"), ("POL_TYPE", "'AABB'"), ("NCHAN", "4"), ("NSBLK", "8"),
+             ("TBIN", "0.001"), ("ZERO_OFF", "7.5"), ("SIGNINT", "0"), ("NSUBOFFS", "0"), ("CHAN_BW", "-1")]
+    for i, (name, form) in enumerate(columns):
+        table += [(f"TTYPE{i + 1}", f"'{name}'"), (f"TFORM{i + 1}", f"'{form}'")]
+    before = hdu(primary)
+    fits_cases("psrfits", lambda t: before + hdu(t, rows), table,
+               [("NBITS", "3"), ("NBITS", "1"), ("NBITS", "16"), ("NPOL", "0"), ("NPOL", "4"), ("NCHAN", "16777216"), ("NSBLK", "999999999"), ("TBIN", "0"),
+                ("TBIN", "NaN"), ("NAXIS2", "0"), ("NAXIS2", "9223372036854775807"), ("NSUBOFFS", "1E300"), ("TFORM7", "'32X'"), ("TFORM2", "'2D'"),
+                ("TFORM5", "'PE(9)'"), ("TTYPE7", "'DATE'"), ("TTYPE3", "'FREQ'")])
+    for i, (key, value) in enumerate((("OBS_MODE", "'PSR'"), ("FITSTYPE", "'X'"), ("STT_IMJD", "-1"), ("STT_SMJD", "1E300"), ("ANT_X", "NaN"), ("OBSFREQ", "0"))):
+        put("psrfits", f"primary-{i}", hdu([(k, value if k == key else v) for k, v in primary]) + hdu(table, rows))
+    for i, values in enumerate(((0.004, 1e300), (0.004, float("nan")), (0.004, 0.001), (0.004, 1e4), (1e300, 2e300))):
+        put("psrfits", f"offset-{i}", before + hdu(table, struct.pack(">2d", 0.5, values[0]) + row[16:] + struct.pack(">2d", 0.5, values[1]) + row[16:]))
+    put("psrfits", "frequencies", before + hdu(table, row[:16] + struct.pack(">4f", 100, 99, float("nan"), 97) + row[32:] + row))
+
+
 def make_texts():
     text("sky-model", "Format = Name, Type, Patch, Ra, Dec, I, Q, U, V, SpectralIndex='[0.7]', LogarithmicSI='true', ReferenceFrequency='1.5e8', "
          "MajorAxis, MinorAxis, Orientation\n , , p1, 01:00:00, -20.00.00\ns1, POINT, p1, 01:02:03.4, -20.03.04.5, 1.5, 0, 0, 0, [-0.7, 0.1], true, 1.4e8\n"
@@ -480,6 +506,6 @@ def make_recognise():
         put("recognise", f"case-{i}", bad)
 
 
-for make in (make_vdif, make_mark5b, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_mwa_files, make_uvfits, make_texts, make_solutions,
+for make in (make_vdif, make_mark5b, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_mwa_files, make_uvfits, make_psrfits, make_texts, make_solutions,
              make_recognise):
     make()

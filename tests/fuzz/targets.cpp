@@ -27,6 +27,7 @@
 #include "libcore/formats/h5parm/h5parm.h"
 #include "libcore/formats/mwa_fits/mwa_fits.h"
 #include "libcore/formats/mwa_fits/observation.h"
+#include "libcore/formats/psrfits/psrfits.h"
 #include "libcore/formats/solution_files/solution_files.h"
 #include "libcore/formats/uvfits/uvfits.h"
 #include "libcore/sky/regions.h"
@@ -172,6 +173,15 @@ bool filterbank(std::string_view bytes) {
   });
 }
 
+bool psrfits(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    PsrfitsReader reader(path);
+    std::vector<std::uint8_t> samples;
+    while (reader.read(16, samples) > 0) {
+    }
+  });
+}
+
 bool uvfits(std::string_view bytes) {
   return as_file(bytes, [](const std::string& path) {
     UvfitsOptions options;
@@ -276,6 +286,7 @@ constexpr Target kTargets[] = {
     {"visibility", visibility_stream},
     {"images", image_stream},
     {"sigproc", filterbank},
+    {"psrfits", psrfits},
     {"uvfits", uvfits},
     {"fits-image", fits_image},
     {"ionosphere",

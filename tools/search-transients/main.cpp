@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// search-transients: filterbank file -> table (and picture) of dispersed pulses.
+// search-transients: filterbank or PSRFITS file -> table (and picture) of dispersed pulses.
 #include <chrono>
 
 #include "libcore/files/output.h"
 #include "libcore/plot/figure_file.h"
+#include "libcore/streams/open_samples.h"
 #include "libcore/system/parallel.h"
 #include "tools/search-transients/results.h"
 
@@ -14,7 +15,7 @@ namespace {
 /// Cuts the input into blocks; a rest shorter than half a block joins the last one.
 class BlockReader {
  public:
-  BlockReader(FilterbankReader& reader, std::size_t block) : reader_(reader), block_(block) {
+  BlockReader(SampleReader& reader, std::size_t block) : reader_(reader), block_(block) {
     next_.n_time = reader_.read(block_, next_.bytes);
     if (next_.n_time < 2 * kStatisticPieces)
       throw FailureError("{}: no usable data: {} samples, at least {} are needed", reader_.name(),
@@ -36,7 +37,7 @@ class BlockReader {
   }
 
  private:
-  FilterbankReader& reader_;
+  SampleReader& reader_;
   std::size_t block_;
   RawBlock next_;
 };
@@ -68,7 +69,8 @@ void run(Tool& tool, const SearchOptions& options) {
   const Device device = tool.device(CudaSupport::available);
 
   tool.stage("plan");
-  FilterbankReader reader(options.inputs.at(0));
+  const std::unique_ptr<SampleReader> opened = open_samples(options.inputs.at(0));
+  SampleReader& reader = *opened;
   const FilterbankHeader& header = reader.header();
   const SearchPlan plan = make_plan(tool, options, reader, device);
   tool.report_plan(describe(plan, reader));

@@ -128,17 +128,17 @@ DmRange parse_dm_range(const std::string& text) {
   return {*low, *high};
 }
 
-SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader,
+SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const SampleReader& reader,
                      const Device& device) {
   const FilterbankHeader& header = reader.header();
   SearchPlan plan;
-  plan.intensity = parse_intensity(options.intensity, header.n_if);
+  plan.intensity = parse_intensity(options.intensity, header.n_if, reader.input().products);
   plan.widths = parse_widths(options.widths, header.sample_s);
   plan.threshold = options.threshold;
   // A spectrum of fewer bits may be 0 by chance.
   constexpr std::size_t kFewestBits = 32;
   plan.excise = {header.n_chan, options.rfi_sigma, options.zero_dm, tool.common().threads,
-                 header.n_bit * header.n_chan >= kFewestBits};
+                 reader.input().bits() * header.n_chan >= kFewestBits};
 
   const DispersionBand band{header.first_hz, header.step_hz, header.n_chan, header.sample_s};
   TrialSettings settings;
@@ -214,13 +214,13 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
   }
 }
 
-std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader& reader) {
+std::vector<std::string> describe(const SearchPlan& plan, const SampleReader& reader) {
   const FilterbankHeader& header = reader.header();
   std::vector<std::string> lines;
   const double last_hz = reader.input().channel_hz(header.n_chan - 1);
   lines.push_back(fmt::format(
       "input: {}, {} channels from {:.6g} to {:.6g} MHz, {} bits, {} IF, samples of {}{}", header.source,
-      header.n_chan, header.first_hz * 1e-6, last_hz * 1e-6, header.n_bit, header.n_if,
+      header.n_chan, header.first_hz * 1e-6, last_hz * 1e-6, reader.input().bits(), header.n_if,
       format_duration(header.sample_s),
       reader.n_samples()
           ? fmt::format(", {} of them: {}", *reader.n_samples(),

@@ -34,10 +34,10 @@ struct SearchPlan {
 };
 
 /// UsageError for options that make no sense, FailureError when the memory does not suffice.
-SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader,
+SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const SampleReader& reader,
                      const Device& device);
 /// In words, for --dry-run and -v.
-std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader& reader);
+std::vector<std::string> describe(const SearchPlan& plan, const SampleReader& reader);
 
 /// "1:256", "1,2,5", "0.5ms:20ms": samples, ascending.
 std::vector<std::size_t> parse_widths(const std::string& text, double sample_s);

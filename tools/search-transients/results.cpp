@@ -115,7 +115,7 @@ void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandida
   if (best_.size() > kMaxDetails) best_.pop_back();
 }
 
-TransientFigure CandidateGallery::figure(const SearchPlan& plan, const FilterbankReader& reader,
+TransientFigure CandidateGallery::figure(const SearchPlan& plan, const SampleReader& reader,
                                          double duration_s) const {
   const FilterbankHeader& header = reader.header();
   TransientFigure figure;

@@ -41,7 +41,7 @@ class CandidateTable {
 class CandidateGallery {
  public:
   void add(const SearchPlan& plan, double sample_s, FoundCandidate found);
-  TransientFigure figure(const SearchPlan& plan, const FilterbankReader& reader, double duration_s) const;
+  TransientFigure figure(const SearchPlan& plan, const SampleReader& reader, double duration_s) const;
 
  private:
   std::vector<TransientPoint> points_;

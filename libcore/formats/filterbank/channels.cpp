@@ -108,12 +108,18 @@ void turn(const FilterbankInput& input, std::span<const std::uint8_t> bytes, Int
 
 }  // namespace
 
-IntensityKind parse_intensity(std::string_view name, std::size_t n_if) {
+IntensityKind usual_intensity(std::size_t n_if, Products products) {
+  const bool powers = products == Products::powers || (products == Products::unknown && n_if == 2);
+  return powers && n_if >= 2 ? IntensityKind::sum : IntensityKind::first;
+}
+
+IntensityKind parse_intensity(std::string_view name, std::size_t n_if, Products products) {
   if (name != "auto" && name != "first" && name != "sum")
     throw UsageError("'{}' is no way to intensity: auto, first or sum", name);
   if (name == "sum" && n_if < 2)
     throw UsageError("the input has one IF, which cannot be summed: take first or auto");
-  return name == "sum" || (name == "auto" && n_if == 2) ? IntensityKind::sum : IntensityKind::first;
+  if (name == "auto") return usual_intensity(n_if, products);
+  return name == "sum" ? IntensityKind::sum : IntensityKind::first;
 }
 
 void decode_filterbank_channels(const FilterbankInput& input, std::span<const std::uint8_t> bytes,

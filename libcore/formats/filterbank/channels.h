@@ -12,11 +12,13 @@
 namespace apsyn {
 
 /// The IFs that make the intensity: the first one (Stokes I of IQUV), or the sum of the first two (powers of
-/// two polarisations). The header does not tell.
+/// two polarisations). The header of a SIGPROC filterbank does not tell.
 enum class IntensityKind { first, sum };
-/// "first", "sum", or "auto": the sum for two IFs, else the first. UsageError for another name, or sum of one
-/// IF.
-IntensityKind parse_intensity(std::string_view name, std::size_t n_if);
+/// "first", "sum", or "auto": what `products` tell; where they are not known the sum for two IFs, else the
+/// first. UsageError for another name, or sum of one IF.
+IntensityKind parse_intensity(std::string_view name, std::size_t n_if, Products products);
+/// What "auto" is.
+IntensityKind usual_intensity(std::size_t n_if, Products products);
 
 /// Channels first .. first + out.extent(0) - 1 of the whole samples in `bytes`; out.extent(1) may exceed
 /// their number.

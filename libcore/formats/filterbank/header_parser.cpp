@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "libcore/array/telescopes.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/formats/filterbank/reader.h"
@@ -138,8 +139,11 @@ class HeaderParser {
       out_.header.n_bit = static_cast<unsigned>(got), have_bits_ = true;
     } else if (key == "nsamples") {
       if (got > 0) out_.stated_samples = static_cast<std::uint64_t>(got);
+    } else if (key == "barycentric" || key == "pulsarcentric") {
+      out_.barycentric |= got == 1;
     } else if (key == "telescope_id") {
       out_.telescope_id = static_cast<std::int32_t>(got);
+      out_.telescope = telescope_of_sigproc(out_.telescope_id);
     } else if (key == "machine_id") {
       out_.machine_id = static_cast<std::int32_t>(got);
     } else if (key == "nbeams") {

@@ -7,109 +7,56 @@
 
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
+#include "libcore/formats/fits/columns.h"
 #include "libcore/formats/fits/walk.h"
 #include "libcore/formats/uvfits/layout.h"
 
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kMaxColumns = 999;
-
-struct Column {
-  std::string name;
-  UvfitsNumber first;
-  std::size_t repeat = 1;
-  bool numbers = false;  ///< of a type that is read
-
-  bool operator==(const Column& other) const {
-    return name == other.name && first.byte == other.first.byte && first.bitpix == other.first.bitpix &&
-           repeat == other.repeat;
-  }
-};
-
-/// Bytes of a column's element and its BITPIX, by the letter of TFORM; bits are counted apart.
-struct ColumnType {
-  char letter;
-  std::size_t bytes;
-  int bitpix;
-};
-constexpr ColumnType kTypes[] = {{'B', 1, 8},   {'I', 2, 16},  {'J', 4, 32}, {'K', 8, 64},
-                                 {'E', 4, -32}, {'D', 8, -64}, {'A', 1, 0},  {'L', 1, 0},
-                                 {'C', 8, 0},   {'M', 16, 0},  {'P', 8, 0},  {'Q', 16, 0}};
+UvfitsNumber stored_in(const FitsColumn& column) {
+  return {column.byte, column.bitpix};
+}
 
 struct UvTable {
   const FitsUnit& unit;
   std::string path;
-  std::vector<Column> columns;
-  std::size_t row_bytes = 0;
+  FitsColumns columns;
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw DataError("{}: HDU {}, UV_DATA: {}", path, unit.number, what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw DataError("{}: {}", where(), what); }
+  std::string where() const { return fmt::format("{}: HDU {}, UV_DATA", path, unit.number); }
 
   std::size_t whole(const std::string& keyword, double least, double most) const {
-    return static_cast<std::size_t>(
-        unit.whole(keyword, least, most, fmt::format("{}: HDU {}, UV_DATA", path, unit.number)));
-  }
-
-  void read_columns() {
-    row_bytes = whole("NAXIS1", 1, 1e9);
-    const std::size_t n = whole("TFIELDS", 1, kMaxColumns);
-    std::size_t byte = 0;
-    for (std::size_t i = 1; i <= n; ++i) {
-      const std::string form = unit.text(fmt::format("TFORM{}", i)).value_or("");
-      const std::size_t digits = form.find_first_not_of("0123456789");
-      const auto type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const ColumnType& t) {
-        return digits != form.npos && t.letter == form[digits];
-      });
-      const double repeat = digits == 0 ? 1 : finite_number(form.substr(0, digits)).value_or(0);
-      if ((type == std::end(kTypes) && !(digits != form.npos && form[digits] == 'X')) || repeat > 1e8)
-        fail(fmt::format("TFORM{} = '{}': no type of FITS", i, form));
-      const auto count = static_cast<std::size_t>(repeat);
-      Column column;
-      column.name = unit.text(fmt::format("TTYPE{}", i)).value_or("");
-      column.repeat = count;
-      if (type == std::end(kTypes)) {
-        byte += (count + 7) / 8;
-      } else {
-        column.first = {byte, type->bitpix};
-        column.numbers = type->bitpix != 0;
-        byte += count * type->bytes;
-      }
-      columns.push_back(column);
-      if (byte > row_bytes) break;
-    }
-    if (byte != row_bytes)
-      fail(fmt::format("NAXIS1 = {} bytes a row, but its columns take {}", row_bytes, byte));
+    return static_cast<std::size_t>(unit.whole(keyword, least, most, where()));
   }
 
   /// "UU---SIN" and "UU" are the same.
   static std::string_view stem(std::string_view name) { return trim(name.substr(0, name.find('-'))); }
 
-  std::optional<std::size_t> find(std::string_view wanted) const {
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      if (stem(columns[i].name) == wanted) return i;
-    return std::nullopt;
+  const FitsColumn* find(std::string_view wanted) const {
+    for (const FitsColumn& column : columns.all)
+      if (stem(column.name) == wanted) return &column;
+    return nullptr;
   }
 
   void add_parameter(UvfitsParameter& parameter, std::string_view name) const {
-    const auto at = find(name);
-    if (!at) return;
-    const Column& column = columns[*at];
-    const std::string number = std::to_string(*at + 1);
-    if (!column.numbers || column.repeat != 1)
+    const FitsColumn* at = find(name);
+    if (at == nullptr) return;
+    const FitsColumn& column = *at;
+    const std::string number = std::to_string(column.number);
+    if (column.bitpix == 0 || column.repeat != 1)
       fail(fmt::format("column {} has no number in each row", column.name));
     if (column.name.starts_with("UU-L") || column.name.starts_with("VV-L") || column.name.starts_with("WW-L"))
       fail(fmt::format("column {}: coordinates in wavelengths: seconds are needed", column.name));
-    parameter.parts.push_back({column.first, unit.number_of("TSCAL" + number).value_or(1),
+    parameter.parts.push_back({stored_in(column), unit.number_of("TSCAL" + number).value_or(1),
                                unit.number_of("TZERO" + number).value_or(0)});
   }
 
   /// The column of the visibilities.
-  std::size_t matrix() const {
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      if (unit.text(fmt::format("TMATX{}", i + 1)).value_or("") == "T") return i;
-    if (const auto flux = find("FLUX")) return *flux;
+  const FitsColumn& matrix() const {
+    for (const FitsColumn& column : columns.all)
+      if (unit.text(fmt::format("TMATX{}", column.number)).value_or("") == "T") return column;
+    if (const FitsColumn* flux = find("FLUX")) return *flux;
     fail("no column of visibilities: TMATXn = T or FLUX is needed");
   }
 };
@@ -138,12 +85,11 @@ void read_parameters(const UvTable& table, UvfitsLayout& layout) {
 
 UvfitsCentre read_array(const UvTable& table, UvfitsLayout& layout) {
   const FitsUnit& unit = table.unit;
-  const std::size_t at = table.matrix();
-  const Column& column = table.columns[at];
-  if (!column.numbers) table.fail(fmt::format("column {} has no numbers", column.name));
-  layout.array = column.first;
-  layout.scale = unit.number_of(fmt::format("TSCAL{}", at + 1)).value_or(1);
-  layout.zero = unit.number_of(fmt::format("TZERO{}", at + 1)).value_or(0);
+  const FitsColumn& column = table.matrix();
+  if (column.bitpix == 0) table.fail(fmt::format("column {} has no numbers", column.name));
+  layout.array = stored_in(column);
+  layout.scale = unit.number_of(fmt::format("TSCAL{}", column.number)).value_or(1);
+  layout.zero = unit.number_of(fmt::format("TZERO{}", column.number)).value_or(0);
   const UvfitsAxisCards cards{
       [&](int axis) { return table.whole(fmt::format("MAXIS{}", axis), 1, 1e8); },
       [&](const char* keyword, int axis) { return unit.number_of(keyword + std::to_string(axis)); },
@@ -154,13 +100,13 @@ UvfitsCentre read_array(const UvTable& table, UvfitsLayout& layout) {
     table.fail(fmt::format("column {} has {} numbers, but its axes (MAXISn) {}", column.name, column.repeat,
                            layout.n_values));
   read_uvfits_products(layout);
-  if (const auto weight = table.find("WEIGHT")) {
-    const Column& weights = table.columns[*weight];
+  if (const FitsColumn* weight = table.find("WEIGHT")) {
+    const FitsColumn& weights = *weight;
     const std::size_t n_if = layout.if_.length, n_stokes = layout.stokes.length;
-    if (!weights.numbers || (weights.repeat != n_if && weights.repeat != n_if * n_stokes))
+    if (weights.bitpix == 0 || (weights.repeat != n_if && weights.repeat != n_if * n_stokes))
       table.fail(fmt::format("column WEIGHT has {} numbers: {} bands or {} products of bands are needed",
                              weights.repeat, n_if, n_if * n_stokes));
-    layout.weights = weights.first;
+    layout.weights = stored_in(weights);
     layout.weights_per_if = weights.repeat / n_if;
   }
   return centre;
@@ -195,22 +141,22 @@ UvfitsLayout read_fits_idi_layout(const std::string& path) {
   MsDescription& set = layout.description;
   set.telescope = set.observer = set.source = "unknown";
   UvfitsCentre centre;
-  std::vector<Column> columns;
+  FitsColumns columns;
   walk_fits(path, [&](const FitsUnit& unit) {
     for (const auto& [keyword, value] : {std::pair{"TELESCOP", &set.telescope}, {"OBSERVER", &set.observer}})
       if (const auto text = unit.text(keyword); text && !text->empty()) *value = *text;
     if (unit.number == 1 || unit.text("EXTNAME").value_or("") != "UV_DATA") return;
-    UvTable table{unit, path, {}, 0};
-    table.read_columns();
-    if (columns.empty()) {
+    UvTable table{unit, path, {}};
+    table.columns = fits_columns(unit, table.where());
+    if (columns.all.empty()) {
       read_parameters(table, layout);
       centre = read_array(table, layout);
       columns = table.columns;
-      layout.group_bytes = table.row_bytes;
-    } else if (columns != table.columns) {
+      layout.group_bytes = table.columns.row_bytes;
+    } else if (columns.all != table.columns.all) {
       table.fail("its columns are not those of the UV_DATA before it: only one layout is read");
     }
-    const auto n_rows = static_cast<std::int64_t>(table.whole("NAXIS2", 0, 1e15));
+    const auto n_rows = static_cast<std::int64_t>(table.columns.n_rows);
     layout.segments.push_back({unit.data_byte, n_rows});
     layout.n_groups += n_rows;
   });
