@@ -10,6 +10,7 @@ if(NOT pangocairo_FOUND)
   message(FATAL_ERROR "Figures are drawn with Cairo and Pango, which are not there: install Debian's libcairo2-dev and libpango1.0-dev")
 endif()
 pkg_check_modules(cfitsio REQUIRED IMPORTED_TARGET cfitsio)
+pkg_check_modules(erfa REQUIRED IMPORTED_TARGET erfa)
 pkg_check_modules(hdf5 IMPORTED_TARGET hdf5-serial)  # Debian's name of the library without MPI
 if(NOT hdf5_FOUND)
   message(FATAL_ERROR "Files of solutions are HDF5, whose library is not there: install Debian's libhdf5-dev")

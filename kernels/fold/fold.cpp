@@ -99,27 +99,34 @@ void Folder::fold(View<const float, 2> samples, std::int64_t first) {
   if (samples.extent(0) == 0) return;
   const std::int64_t last = first + static_cast<std::int64_t>(samples.extent(0)) - 1;
   while (time_s(last) >= plan_.subint_s * static_cast<double>(plan_.n_subint)) double_subints();
+  at_s_.resize(samples.extent(0));
+  turns_.resize(at_s_.size());
+  stretch_.assign(at_s_.size(), 1);
+  for (std::size_t t = 0; t < at_s_.size(); ++t) {
+    at_s_[t] = time_s(first + static_cast<std::int64_t>(t));
+    turns_[t] = at_s_[t] / plan_.period_s;
+  }
+  if (plan_.phases) plan_.phases(at_s_, turns_, stretch_);
   parallel_for(plan_.n_threads, plan_.n_band, [&](std::size_t band, unsigned) {
-    fold_band(samples, first, first_channel(band), first_channel(band + 1), band);
+    fold_band(samples, first_channel(band), first_channel(band + 1), band);
   });
 }
 
-void Folder::fold_band(View<const float, 2> samples, std::int64_t first, std::size_t begin, std::size_t end,
-                       std::size_t band) {
+void Folder::fold_band(View<const float, 2> samples, std::size_t begin, std::size_t end, std::size_t band) {
   const auto n_bin = static_cast<double>(plan_.n_bin);
   const double half_dot = plan_.period_dot / 2;
   double square = 0;
   for (std::size_t t = 0; t < samples.extent(0); ++t) {
-    const double at_s = time_s(first + static_cast<std::int64_t>(t));
-    const double turns = at_s / plan_.period_s;
-    const std::size_t subint = std::min(plan_.n_subint - 1, static_cast<std::size_t>(at_s / plan_.subint_s));
+    const double turns = turns_[t], stretch = stretch_[t];
+    const std::size_t subint =
+        std::min(plan_.n_subint - 1, static_cast<std::size_t>(at_s_[t] / plan_.subint_s));
     double* sums = &sum_(subint, band, 0);
     double* counts = &count_(subint, band, 0);
     const float* row = samples[t].data();
     for (std::size_t chan = begin; chan < end; ++chan) {
       const double y = (static_cast<double>(row[chan]) - mean_[chan]) * scale_[chan];
       if (!std::isfinite(y) || scale_[chan] == 0) continue;
-      const double x = turns - delay_turns_[chan];
+      const double x = turns - stretch * delay_turns_[chan];
       const double phase = x - half_dot * x * x;
       const auto bin = static_cast<std::size_t>((phase - std::floor(phase)) * n_bin);
       const std::size_t at = bin < plan_.n_bin ? bin : 0;  // 1 - 1e-17 rounds to 1

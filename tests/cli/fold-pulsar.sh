@@ -87,7 +87,7 @@ run bash -c "cat psr.fil | quicklook --kind filterbank -o piped.png"
 expect_same <(tail -c 50000 dynamic.png) <(tail -c 50000 piped.png)
 
 # Wrong usage, other inputs, damaged ones.
-for options in "" "--period 0" "--period abc" "--period 1s,x" "--period 1s --bins 2" "--period 1s --dm x" "--period 1s --ifs 1" \
+for options in "--period 0" "--period abc" "--period 1s,x" "--period 1s --bins 2" "--period 1s --dm x" "--period 1s --ifs 1" \
   "--period 1us" "--period 1s --max-memory 1MB"; do
   expect_exit 2 fold-pulsar psr.fil $options
 done
@@ -95,6 +95,8 @@ expect_exit 2 fold-pulsar psr.fil --period 1s -o psr.csv
 expect_stderr "psr.csv" "--overwrite"
 expect_exit 2 fold-pulsar psr.dada --period 1s
 expect_stderr "beamform"
+expect_exit 2 fold-pulsar psr.fil
+expect_stderr "give --period or --par"
 expect_exit 1 fold-pulsar nowhere.fil --period 1s
 expect_exit 3 fold-pulsar sky.txt --period 1s
 head -c 100 psr.fil >short.fil
@@ -125,3 +127,46 @@ expect_stderr "psr.fil: 9.99997 s of data are less than a turn of 11 s"
 # 9.1 % of 256 bins without any
 awk -F, '!/^#/ && $3 == "0" { n += ($2 == "0") } END { exit !(n >= 22 && n <= 24) }' part.csv ||
   fail "empty bins are not 0: $(grep -v '^#' part.csv | grep ',0$')"
+
+# Par files: the apparent period of a par file at the telescope is that of the pulsar, but for the Earth's motion.
+cat >j0332.par <<'END'
+PSR    B0329+54
+RAJ    03:32:59.4
+DECJ   54:34:43.3
+F0     1.399580125
+PEPOCH 60310.7916666666666667
+DM     26.76
+END
+run fold-pulsar psr.fil --par j0332.par --site 44.5235,11.6460,0 -o par.csv
+# As astropy has it from delays 30 s before and after: the Earth leaves the pulsar at 4.8e-5 of the speed of light.
+expect_near "$(value period_s)" 0.714534397467 1e-9 "the apparent period"
+expect_near "$(value dm_pc_cm3)" 26.76 0 "the DM of the par file"
+awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x > 0.9 * y) }' || fail "S/N $(value snr) by a par file, not $snr"
+run fold-pulsar -v psr.fil --par j0332.par --site gbt --dm 30 --dry-run
+expect_stdout "par: j0332.par: period 714" "DM 30"
+expect_stderr "j0332.par: B0329+54 from 38.4331 deg, -79.8398 deg" "phase 0 is that of PEPOCH"
+expect_exit 2 fold-pulsar psr.fil --par j0332.par
+expect_stderr "psr.fil: does not tell where its telescope stands" "--site"
+expect_exit 2 fold-pulsar psr.fil --par j0332.par --site atlantis
+expect_stderr "--site atlantis" "parkes"
+expect_exit 2 fold-pulsar psr.fil --par j0332.par --period 1s
+expect_exit 2 fold-pulsar psr.fil --period 1s --site gbt
+expect_exit 1 fold-pulsar psr.fil --par nowhere.par --site gbt
+{ cat j0332.par && echo "BINARY DD"; } >binary.par
+expect_exit 3 fold-pulsar psr.fil --par binary.par --site gbt -o x.csv
+expect_stderr "binary.par: line 7: BINARY DD: the orbit of a binary pulsar is not supported"
+expect_exit 3 fold-pulsar psr.fil --par sky.txt --site gbt -o x.csv
+expect_no_file x.csv
+# The voltages of a beam know their site.
+run fold-pulsar beam.dada --par j0332.par
+expect_near "$(value period_s)" "$(awk '$2 == "period_s" { print $3 }' par.csv)" 1e-11 "the apparent period of a beam's voltages"
+
+# PSRFITS of the same samples gives the same profile; it knows its telescope.
+head -c $((header + 16 * 9500)) eight.fil >whole.fil
+psrfits_of whole.fil psr.sf 8
+run fold-pulsar whole.fil --period 0.7145 --dm 26.76 -o whole.csv
+run fold-pulsar psr.sf --period 0.7145 --dm 26.76 -o sf.csv
+expect_same <(grep -v '^#' whole.csv) <(grep -v '^#' sf.csv) "PSRFITS of the same samples gives another profile"
+run fold-pulsar psr.sf --par j0332.par
+run fold-pulsar whole.fil --par j0332.par --site parkes -o parkes.csv
+expect_near "$(value period_s)" "$(awk '$2 == "period_s" { print $3 }' parkes.csv)" 0 "the apparent period at Parkes"

@@ -421,6 +421,11 @@ def make_psrfits():
 
 
 def make_texts():
+    text("par", "PSRJ J0835-4510\nRAJ 08:35:20.6 1 0.1\nDECJ -45:10:34.8\nF0 11.2 1\nF1 -1.56D-11\nF2 1e-21\nPEPOCH 51559.319\nPOSEPOCH 51544\nDM 67.99\n"
+         "DM1 0.1\nPMRA -50\nPMDEC 30\nPX 3.5\nTZRMJD 55000.5\nTZRSITE 7\nTZRFRQ 1400\nUNITS TDB\nEPHEM DE405\n# end\n",
+         [("F0 11.2", "F0 0"), ("F0 11.2", "F0 1e999"), ("F0 11.2", "F0 nan"), ("F0 11.2", "P0 -1"), ("08:35:20.6", "08:35:20:6"), ("08:35:20.6", "::"),
+          ("-45:10", "-95:10"), ("51559.319", "51559.319.1"), ("51559.319", "1e9"), ("51559.319", "."), ("F1 -1.56D-11", "F1 D"), ("UNITS TDB", "UNITS TCB"),
+          ("PX 3.5", "BINARY DD"), ("PX 3.5", "GLEP_1 1"), ("DM 67.99", "DM " + "9" * 400), ("TZRMJD 55000.5", "TZRMJD x")])
     text("sky-model", "Format = Name, Type, Patch, Ra, Dec, I, Q, U, V, SpectralIndex='[0.7]', LogarithmicSI='true', ReferenceFrequency='1.5e8', "
          "MajorAxis, MinorAxis, Orientation\n , , p1, 01:00:00, -20.00.00\ns1, POINT, p1, 01:02:03.4, -20.03.04.5, 1.5, 0, 0, 0, [-0.7, 0.1], true, 1.4e8\n"
          "# comment\ng1, GAUSSIAN, p1, 10h, -5d, 3, , , , [], false, , 60, 30, 45\n",

@@ -27,6 +27,7 @@
 #include "libcore/formats/h5parm/h5parm.h"
 #include "libcore/formats/mwa_fits/mwa_fits.h"
 #include "libcore/formats/mwa_fits/observation.h"
+#include "libcore/formats/par_file/par_file.h"
 #include "libcore/formats/psrfits/psrfits.h"
 #include "libcore/formats/solution_files/solution_files.h"
 #include "libcore/formats/uvfits/uvfits.h"
@@ -300,6 +301,7 @@ constexpr Target kTargets[] = {
     {"hyperdrive", solutions},
     {"sky-model", [](std::string_view b) { return answer([&] { parse_sky_model(b, "sky"); }); }},
     {"aterm-config", [](std::string_view b) { return answer([&] { parse_aterm_config(b, "aterms"); }); }},
+    {"par", [](std::string_view b) { return answer([&] { parse_par(b, "par"); }); }},
     {"antennas", [](std::string_view b) { return answer([&] { parse_antennas_csv(b, "antennas"); }); }},
     {"beams", [](std::string_view b) { return answer([&] { parse_beams_csv(b, "beams"); }); }},
     {"gains", gains},

@@ -8,6 +8,7 @@
 #include "libcore/streams/power_source.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/voltage/voltage_pipeline.h"
+#include "tools/fold-pulsar/ephemeris.h"
 #include "tools/fold-pulsar/options.h"
 
 using namespace apsyn;
@@ -22,14 +23,20 @@ FoldPlan make_plan(const Tool& tool, const FoldOptions& options, const PowerSour
   FoldPlan plan;
   plan.sample_s = powers.sample_s;
   plan.channel_hz = powers.channel_hz;
+  std::string given = "--period " + options.period;
+  if (!options.par.empty()) {
+    follow_par(plan, options, powers);
+    given = options.par;
+  } else {
+    const std::size_t comma = options.period.find(',');
+    plan.period_s = parse_period(options.period.substr(0, comma));
+    if (comma != std::string::npos) plan.period_dot = parse_number(options.period.substr(comma + 1));
+    plan.dm_pc_cm3 = options.dm_pc_cm3.value_or(0);
+  }
   for (double hz : plan.channel_hz)
-    if (!(hz > 0) && options.dm_pc_cm3 != 0)
+    if (!(hz > 0) && plan.dm_pc_cm3 != 0)
       throw DataError("{}: a channel at {}: its dispersion is not defined", powers.name,
                       format_frequency(hz));
-  const std::size_t comma = options.period.find(',');
-  plan.period_s = parse_period(options.period.substr(0, comma));
-  if (comma != std::string::npos) plan.period_dot = parse_number(options.period.substr(comma + 1));
-  plan.dm_pc_cm3 = options.dm_pc_cm3;
   plan.n_bin = options.n_bin;
   plan.n_subint = (options.n_subint + 1) / 2 * 2;
   plan.n_band = options.n_band;
@@ -38,8 +45,8 @@ FoldPlan make_plan(const Tool& tool, const FoldOptions& options, const PowerSour
   plan.subint_s = std::max(plan.period_s, length_s / static_cast<double>(plan.n_subint));
   plan.n_threads = tool.common().threads;
   if (plan.period_s < 2 * plan.sample_s)
-    throw UsageError("--period {}: the samples of {} are {} long: too long to see it", options.period,
-                     powers.name, format_duration(plan.sample_s));
+    throw UsageError("{}: the samples of {} are {} long: too long to see a period of {}", given, powers.name,
+                     format_duration(plan.sample_s), format_duration(plan.period_s));
   if (plan.period_s / static_cast<double>(plan.n_bin) < plan.sample_s)
     log_warning("--bins {}: a bin is shorter than a sample of {}: {} would do", plan.n_bin,
                 format_duration(plan.sample_s), static_cast<std::size_t>(plan.period_s / plan.sample_s));
@@ -73,6 +80,11 @@ void write_profile(const Tool& tool, const std::string& path, const FoldedPulses
 }
 
 void run(Tool& tool, const FoldOptions& options) {
+  if (options.period.empty() == options.par.empty())
+    throw UsageError("{}: give --period or --par, one of them",
+                     options.par.empty() ? "no period" : "--period " + options.period);
+  if (!options.site.empty() && options.par.empty())
+    throw UsageError("--site {}: only --par needs it", options.site);
   const std::string& output = tool.common().output;
   tool.stage("open");
   const std::unique_ptr<PowerSource> powers =
@@ -91,6 +103,9 @@ void run(Tool& tool, const FoldOptions& options) {
     tool.print(fmt::format(
         "input: {}: {} channels around {}, samples of {}", powers->name, plan.channel_hz.size(),
         format_frequency(plan.channel_hz[plan.channel_hz.size() / 2]), format_duration(plan.sample_s)));
+    if (!options.par.empty())
+      tool.print(fmt::format("par: {}: period {} at the telescope, DM {}", options.par,
+                             format_duration(plan.period_s), plan.dm_pc_cm3));
     tool.print(fmt::format("fold: {} bins of {}, up to {} sub-integrations and {} bands", plan.n_bin,
                            format_duration(plan.period_s / static_cast<double>(plan.n_bin)), plan.n_subint,
                            std::min(plan.n_band, plan.channel_hz.size())));

@@ -13,15 +13,21 @@
 namespace apsyn {
 
 void declare(Tool& tool, FoldOptions& options) {
-  tool.add_inputs(options.inputs,
-                  "SIGPROC filterbank, or voltage stream of one beam (default: standard input)");
+  tool.add_inputs(
+      options.inputs,
+      "SIGPROC filterbank, PSRFITS of search mode, or voltage stream of one beam (default: standard input)");
   CLI::App& app = tool.app();
   tool.heading("Folding");
   app.add_option("--period", options.period,
                  "pulse period at the telescope, for example 714.52ms; its derivative")
-      ->type_name("P[,PDOT]")
-      ->required();
-  app.add_option("--dm", options.dm_pc_cm3, "dispersion measure in pc/cm^3 (default 0)")
+      ->type_name("P[,PDOT]");
+  tool.add_file("--par", options.par, "par file of TEMPO2 that the phase follows, instead of a period");
+  app.add_option(
+         "--site", options.site,
+         "where the telescope stands, for --par: a name, or degrees, degrees, metres (default: as the "
+         "input says)")
+      ->type_name("NAME|LAT,LON,ALT");
+  app.add_option("--dm", options.dm_pc_cm3, "dispersion measure in pc/cm^3 (default 0, or that of --par)")
       ->type_name("DM")
       ->check(CLI::Range(-1e5, 1e5));
   app.add_option("--bins", options.n_bin, "phase bins (default 256)")

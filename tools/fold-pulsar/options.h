@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,8 @@ namespace apsyn {
 
 struct FoldOptions {
   std::vector<std::string> inputs;
-  std::string period, plot, ifs, title, colour_map = "ember";
-  double dm_pc_cm3 = 0;
+  std::string period, par, site, plot, ifs, title, colour_map = "ember";
+  std::optional<double> dm_pc_cm3;
   std::size_t n_bin = 256, n_subint = 64, n_band = 64, size = 1000;
   bool search = false;
 };
