@@ -92,7 +92,8 @@ struct Dialect {
   bool two_dates = false, antenna_numbers = false, geocentric = false, several_sources = false;
   bool big_baselines = false, atomic_time = false, no_inttim = false, one_time = false, weights = true,
        integers = false;
-  bool mounts = false;  ///< MNTSTA 0, 4 and 9, DIAMETER 25, 26 and 27 m
+  bool left_handed = false;  ///< XYZHAND: Y is written with the other sign
+  bool mounts = false;       ///< MNTSTA 0, 4 and 9, DIAMETER 25, 26 and 27 m
   std::size_t n_if = 2, n_chan = 3;
   std::vector<int> stokes = {-5, -6, -7, -8};
   std::string epoch = "2000.0";
@@ -201,6 +202,7 @@ inline std::string uvfits(const Dialect& d) {
     if (d.geocentric)
       p = kCentre + Vec3{std::cos(lon) * p[0] - std::sin(lon) * p[1],
                          std::sin(lon) * p[0] + std::cos(lon) * p[1], p[2]};
+    if (d.left_handed) p[1] = -p[1];
     rows += text("A" + std::to_string(ant + 1), 8) + f64(p[0]) + f64(p[1]) + f64(p[2]) + big(ant + 1, 4);
     if (d.mounts)
       rows += big(std::vector<unsigned>{0, 4, 9}[static_cast<std::size_t>(ant)], 4) + f32(25 + float(ant));
@@ -213,6 +215,7 @@ inline std::string uvfits(const Dialect& d) {
       k.number(std::string("ARRAY") + "XYZ"[i], d.geocentric ? 0 : kCentre[static_cast<std::size_t>(i)]);
     k.string("TIMSYS", d.atomic_time ? "IAT" : "UTC");
     k.number("IATUTC", 35);
+    if (d.left_handed) k.string("XYZHAND", "LEFT");
   });
   if (d.n_if > 1) {
     std::string row = big(1, 4);

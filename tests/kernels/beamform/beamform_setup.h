@@ -83,6 +83,7 @@ inline BeamformPlan copy_of(const BeamformPlan& plan) {
   copy.n_chan = plan.n_chan, copy.n_fine = plan.n_fine, copy.n_ant = plan.n_ant, copy.n_pol = plan.n_pol;
   copy.n_beam = plan.n_beam, copy.channel_hz = plan.channel_hz, copy.circular = plan.circular;
   copy.spectrum_s = plan.spectrum_s, copy.first_middle_s = plan.first_middle_s;
+  copy.first_spectrum = plan.first_spectrum;
   copy.update_spectra = plan.update_spectra, copy.product = plan.product;
   copy.incoherent = plan.incoherent, copy.n_integrate = plan.n_integrate, copy.n_average = plan.n_average;
   copy.scale = plan.scale;

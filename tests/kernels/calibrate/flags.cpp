@@ -172,6 +172,28 @@ BOOST_AUTO_TEST_CASE(outlying_amplitudes_are_found_and_solved_again_without) {
   BOOST_CHECK_EQUAL(again.n_flagged(), 1u);
 }
 
+// Two amplitudes stand out by the same amount; the error of one of them is as large.
+BOOST_AUTO_TEST_CASE(amplitudes_within_their_own_errors_are_no_outliers) {
+  std::vector<SlotSolutions> slots(1);
+  SlotSolutions& s = slots[0];
+  s.term = CalibrationTerm::gain;
+  s.n_blocks = 20;
+  s.n_antennas = s.n_values = 1;
+  s.value.resize({20, 1, 1});
+  s.sigma.resize({20, 1, 1});
+  s.reason.resize({20, 1, 1});
+  for (std::size_t b = 0; b < 20; ++b) {
+    s.value(b, 0, 0) = std::polar(b % 2 == 0 ? 0.99 : 1.01, 0.3 * static_cast<double>(b));
+    s.sigma(b, 0, 0) = 0.01;
+  }
+  s.value(5, 0, 0) = s.value(9, 0, 0) = 1.5;
+  s.sigma(9, 0, 0) = 0.5;
+  const auto outliers = find_outliers(slots);
+  BOOST_REQUIRE_EQUAL(outliers[0].size(), 20u);
+  for (std::size_t b = 0; b < 20; ++b)
+    BOOST_CHECK(outliers[0](b, 0, 0) == (b == 5 ? FlagReason::outlier : FlagReason::none));
+}
+
 BOOST_AUTO_TEST_CASE(every_reason_has_a_name) {
   for (int r = 0; r <= static_cast<int>(FlagReason::excluded); ++r)
     BOOST_CHECK_NE(to_string(static_cast<FlagReason>(r)), "unknown");

@@ -76,6 +76,16 @@ BOOST_AUTO_TEST_CASE(boxcars_are_sums) {
   BOOST_CHECK_THROW(plan_boxcars(std::vector<std::size_t>{4, 2}), std::invalid_argument);
 }
 
+// Powers of two and the middles between them, up to the longest, which counts.
+BOOST_AUTO_TEST_CASE(widths_are_a_factor_of_a_third_to_a_half_apart) {
+  using Widths = std::vector<std::size_t>;
+  BOOST_TEST((default_widths(1) == Widths{1}));
+  BOOST_TEST((default_widths(2) == Widths{1, 2}));
+  BOOST_TEST((default_widths(3) == Widths{1, 2, 3}));
+  BOOST_TEST((default_widths(11) == Widths{1, 2, 3, 4, 6, 8}));
+  BOOST_TEST((default_widths(12) == Widths{1, 2, 3, 4, 6, 8, 12}));
+}
+
 // A series with a level, a slope and a noise of its own; pulses of known S/N, one of them near the end.
 BOOST_AUTO_TEST_CASE(pulses_come_out_with_their_sn) {
   const SeriesPlan plan = plan_series(4096, default_widths(64), 7);

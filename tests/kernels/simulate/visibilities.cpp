@@ -113,6 +113,46 @@ BOOST_AUTO_TEST_CASE(circular_products_follow_the_stokes_parameters) {
   for (std::size_t p = 0; p < 4; ++p) BOOST_TEST(std::abs(s.data(3, 1, p) - expected[p]) < 1e-6);
 }
 
+// J B J^H in the basis R = (X + iY) / sqrt(2), L = (X - iY) / sqrt(2), with another J for either antenna.
+BOOST_AUTO_TEST_CASE(circular_products_are_seen_through_the_antennas) {
+  using Complex = std::complex<double>;
+  using Matrix = std::array<std::array<Complex, 2>, 2>;
+  const auto product = [](const Matrix& a, const Matrix& b) {
+    Matrix c{};
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t j = 0; j < 2; ++j) c[i][j] = a[i][0] * b[0][j] + a[i][1] * b[1][j];
+    return c;
+  };
+  const auto adjoint = [](const Matrix& a) {
+    return Matrix{{{std::conj(a[0][0]), std::conj(a[1][0])}, {std::conj(a[0][1]), std::conj(a[1][1])}}};
+  };
+  Scene s = scene();
+  s.setup.products = {Product::RR, Product::RL, Product::LR, Product::LL};
+  s.setup.sky.components = {component_of({3, 0.5, -1, 0.7})};
+  s.rotations.component = {s.rotations.phase_centre};
+  Buffer<std::complex<float>, 4> jones({3, 4, 1, 4});
+  for (std::size_t i = 0; i < jones.size(); ++i)
+    jones.data()[i] = {static_cast<float>(std::sin(1.0 + double(i))),
+                       static_cast<float>(std::cos(double(3 * i)))};
+  s.rotations.jones = jones;
+  s.run(0, 1);
+  const double half = std::sqrt(0.5);
+  const Complex i(0, 1);
+  const Matrix circular{{{half, half * i}, {half, -half * i}}},
+      brightness{{{3.5, Complex(-1, 0.7)}, {Complex(-1, -0.7), 2.5}}};
+  for (std::size_t b = 0; b < s.setup.baselines.size(); ++b)
+    for (std::size_t chan = 0; chan < 3; ++chan) {
+      const auto of = [&](std::size_t ant) {
+        const auto* j = &jones(chan, ant, 0, 0);
+        return product(circular, Matrix{{{j[0], j[1]}, {j[2], j[3]}}});
+      };
+      const Matrix expected =
+          product(product(of(s.setup.baselines[b].ant1), brightness), adjoint(of(s.setup.baselines[b].ant2)));
+      for (std::size_t p = 0; p < 4; ++p)
+        BOOST_TEST(std::abs(Complex(s.data(b, chan, p)) - expected[p / 2][p % 2]) < 4e-6);  // 2^-22 of 13 Jy
+    }
+}
+
 BOOST_AUTO_TEST_CASE(noise_follows_the_radiometer_equation) {
   Scene s = scene();
   s.setup.sefd_jy = 1000;

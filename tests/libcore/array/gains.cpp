@@ -93,6 +93,18 @@ BOOST_AUTO_TEST_CASE(gains_may_be_missing) {
   malformed("antenna,gain_amplitude,phase_rad\n0,nan,0\n1,nan,0\n2,nan,0\n", "no antenna has a gain");
 }
 
+// What voltages are multiplied by: a scale over the gain, and 1 for what is left out anyway.
+BOOST_AUTO_TEST_CASE(inverse_gains_undo_gains) {
+  Buffer<std::complex<double>, 3> gains({2, 1, 2});
+  gains(0, 0, 0) = 2;
+  gains(0, 0, 1) = {0, 0.5};
+  gains(1, 0, 0) = {3, -4};
+  gains(1, 0, 1) = std::nan("");
+  const auto inverse = inverse_gains(gains, 5);
+  const std::complex<double> expected[] = {2.5, {0, -10}, {0.6, 0.8}, 1};
+  for (std::size_t i = 0; i < 4; ++i) BOOST_TEST(std::abs(inverse.data()[i] - expected[i]) < 1e-14);
+}
+
 BOOST_AUTO_TEST_CASE(malformed_gains_are_refused_with_their_place) {
   const std::string header = "antenna,pol,channel,gain_amplitude,phase_rad\n";
   malformed("antenna,gain_amplitude\n0,1\n", "incomplete");

@@ -149,6 +149,14 @@ BOOST_AUTO_TEST_CASE(two_runs_do_not_write_the_same_part) {
   fs::remove(target);
 }
 
+BOOST_AUTO_TEST_CASE(numbers_take_the_place_of_their_pattern) {
+  BOOST_TEST(numbered_output("-o", "image-%d.fits", 0) == "image-0.fits");
+  BOOST_TEST(numbered_output("-o", "%03d/a", 7) == "007/a");
+  BOOST_TEST(numbered_output("-o", "a%02d", 123) == "a123");
+  for (const char* pattern : {"a.fits", "%", "%5d", "%x", "%d-%d", "%0012345678d"})
+    BOOST_CHECK_THROW(numbered_output("-o", pattern, 1), UsageError);
+}
+
 BOOST_AUTO_TEST_CASE(outputs_do_not_replace_inputs) {
   const std::string input = (fs::temp_directory_path() / fmt::format("apsyn-input-{}", ::getpid())).string();
   const std::string link = input + "-link";
@@ -171,6 +179,7 @@ BOOST_AUTO_TEST_CASE(outputs_do_not_replace_inputs) {
   const std::string part = input + "-left.part";
   std::ofstream(part) << "half";
   protect_inputs({part});
+  BOOST_CHECK_THROW(check_output(input + "-left", true), UsageError);
   BOOST_CHECK_THROW(OutputFile(input + "-left", false), UsageError);
   BOOST_TEST(fs::exists(part));
   fs::remove(part);

@@ -153,7 +153,11 @@ BOOST_AUTO_TEST_CASE(pauses_do_not_count_as_exposure) {
     ++record.index;
   }
   writer.commit();
-  BOOST_TEST(open_imaging_source({path}, {})->info().exposure_s == 2.5 * 60);
+  const ImagingInfo info = open_imaging_source({path}, {})->info();
+  BOOST_TEST(info.exposure_s == 2.5 * 60);
+  BOOST_CHECK_SMALL(info.start.mjd_seconds() - h.start.mjd_seconds(), 1e-6);
+  BOOST_REQUIRE(info.end.has_value());
+  BOOST_CHECK_SMALL(info.end->mjd_seconds() - (h.start.mjd_seconds() + 4 * 60), 2e-6);  // of 5e9 s
   BOOST_TEST(open_imaging_source({path}, {.first_interval = 1, .n_intervals = 2})->info().exposure_s == 30);
 }
 

@@ -75,6 +75,19 @@ SolutionTable table_of(SolutionType type, const some_solutions::Shape& shape, st
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(flagged_fractions_are_counted_for_each_antenna_over_all_tables) {
+  SolutionTable gain = table_of(SolutionType::gain, {}),
+                tec = table_of(SolutionType::tec_tecu, {1, 4, 1, 1, {}});
+  some_solutions::flag(gain, 0, 1, 0, 0, SolutionFlag::low_snr);
+  some_solutions::flag(gain, 2, 1, 1, 1, SolutionFlag::low_snr);
+  some_solutions::flag(gain, 1, 3, 0, 1, SolutionFlag::low_snr);
+  some_solutions::flag(tec, 0, 2, 0, 0, SolutionFlag::low_snr);
+  // Three times, two channels and two polarisations of gains, and one TEC.
+  const std::vector<double> expected{0, 2.0 / 13, 1.0 / 13, 1.0 / 13};
+  BOOST_TEST(flagged_fraction(some_solutions::solutions(std::move(gain), std::move(tec))) == expected,
+             boost::test_tools::per_element());
+}
+
 // Receiver first: the delay's matrix stands to the left of the leakage's, which does not commute with gains.
 BOOST_AUTO_TEST_CASE(the_chain_is_multiplied_from_the_receiver_to_the_sky) {
   const some_solutions::Shape diagonal{3, 4, 2, 2, {}}, matrices{3, 4, 2, 4, {}}, patches{3, 4, 1, 1, {0, 1}};

@@ -46,6 +46,32 @@ bool usage(const Error& error) {
 
 }  // namespace
 
+// 40 samples on either side of a range, as far as there are any.
+BOOST_AUTO_TEST_CASE(ranges_come_with_their_margins) {
+  const Scratch scratch;
+  const std::string path = stream(scratch, first_of("mwa-32t", 2), 2);
+  struct Range {
+    std::int64_t first, n, begin, end;
+  };
+  for (const Range& range :
+       {Range{200, 300, 160, 540}, {10, 300, 0, 350}, {900, 80, 860, 1000}, {200, -1, 160, 1000}}) {
+    VoltageSelection selection;
+    selection.first_sample = range.first;
+    selection.n_samples = range.n;
+    selection.margin = [](const VoltageHeader&, const ArrayLayout&) { return std::int64_t{40}; };
+    OpenedVoltages opened = open_voltages(path, selection);
+    BOOST_TEST(opened.n_samples == (range.n < 0 ? 1000 - range.first : range.n));
+    VoltageBlock block;
+    std::int64_t next = range.begin;
+    while (opened.read(block, 64)) {
+      BOOST_TEST(block.first_sample == next);
+      BOOST_TEST(int{block.samples_i8(0, 0, 0, 0, 0)} == 1 + next % 100);
+      next += static_cast<std::int64_t>(block.n_time);
+    }
+    BOOST_TEST(next == range.end);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(antennas_in_the_header_keep_their_flags) {
   const Scratch scratch;
   ArrayLayout layout = first_of("mwa-32t", 3);

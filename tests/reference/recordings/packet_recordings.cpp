@@ -170,7 +170,8 @@ PacketRecording best2() {
   r.time_at = 4;
   r.slack = 4;
   r.packet = [](std::size_t lane, std::size_t time) {
-    const std::uint64_t number = 1013 + 2 * lane;
+    // Channels 509 to 514 of 1024: even numbers are those of the lower half, odd ones of the upper.
+    const std::uint64_t channel = 509 + lane, number = 2 * (channel % 512) + channel / 512;
     std::string bytes = big(((std::uint64_t{1} << 33) + 77777 + time) << 26 | number << 16 | 0xABCD, 8);
     for (std::size_t pair = 0; pair < 16; ++pair)
       for (std::size_t t = 0; t < 128; ++t)

@@ -3,6 +3,7 @@
 #include "tools/quicklook/stats.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -34,6 +35,49 @@ BOOST_AUTO_TEST_CASE(numbers_lead_back_to_the_same_double_and_others_are_null) {
   for (const char* line :
        {"\"count\": 18446744073709551615", "\"none\": null", "\"infinite\": null", "\"complex\": true"})
     BOOST_TEST(text.find(line) != text.npos, line);
+}
+
+// Three integrations of 4 s, whose times are their middles.
+BOOST_AUTO_TEST_CASE(visibilities_begin_and_end_with_their_integrations) {
+  VisibilitySummary summary;
+  summary.first_time_mjd_s = 86400.0 * 60000 + 2;
+  summary.last_time_mjd_s = summary.first_time_mjd_s + 8;
+  summary.interval_s = 4;
+  summary.channel_hz = {150e6, 151e6};
+  summary.n_samples = 8;
+  summary.n_flagged = 2;
+  const Json stats = stats_of(summary);
+  BOOST_TEST(stats["start_utc"].get<std::string>().starts_with("2023-02-25T00:00:00"));
+  BOOST_TEST(stats["duration_s"] == 12);
+  BOOST_TEST(stats["highest_channel_hz"] == 151e6);
+  BOOST_TEST(stats["flagged_fraction"] == 0.25);
+}
+
+// A hundred samples of power 8: of complex ones either part has an RMS of 2.
+BOOST_AUTO_TEST_CASE(voltages_have_the_rms_of_their_components) {
+  for (const unsigned n_dim : {1u, 2u}) {
+    VoltageSummary summary;
+    summary.n_ant = summary.n_pol = 1;
+    summary.n_chan = 2;
+    summary.n_dim = n_dim;
+    summary.n_time = 100;
+    summary.sample_s = 0.5;
+    summary.time.n = 2;
+    summary.power_sum.resize({1, 2});
+    summary.n_power.resize({1, 2});
+    summary.power_sum(0, 0) = 300, summary.power_sum(0, 1) = 500;
+    summary.n_power(0, 0) = 30, summary.n_power(0, 1) = 70;
+    summary.n_values = {400};
+    summary.n_saturated = {4};
+    summary.n_missing = {20};
+    const Json stats = stats_of(summary);
+    BOOST_TEST(stats["duration_s"] == 50);
+    const Json& input = stats["inputs"][0];
+    BOOST_TEST(input["power"] == 8);
+    BOOST_TEST(std::abs(input["rms"].get<double>() - std::sqrt(8.0 / n_dim)) < 1e-14);
+    BOOST_TEST(input["saturated_fraction"] == 0.01);
+    BOOST_TEST(input["missing_fraction"] == 0.1);
+  }
 }
 
 // Names come from files: what is well formed is the table of RFC 3629, section 4.

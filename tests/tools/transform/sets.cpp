@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "libcore/cli/tool.h"
+#include "libcore/measures/coordinates.h"
 #include "tests/libcore/formats/ms/ms_observation.h"
 #include "tools/transform/joined_sets.h"
 #include "tools/transform/row_sink.h"
@@ -201,6 +202,63 @@ BOOST_AUTO_TEST_CASE(phases_follow_w_to_the_new_centre_and_back) {
   for (std::size_t i = 0; i < from.size(); ++i)
     BOOST_TEST(std::abs(std::complex<double>(back[i]) - std::complex<double>(from[i])) <=
                1e-6 * std::abs(std::complex<double>(from[i])));
+}
+
+// Coordinates that follow from the antennas are those of the new centre, aberration and all, and phases
+// follow them; of sets of the opposite convention, too.
+BOOST_AUTO_TEST_CASE(coordinates_of_antennas_are_those_of_the_new_centre) {
+  for (const double sign : {1.0, -1.0}) {
+    ScratchFolder folder;
+    Observation made = observation(3);
+    const SkyFrame frame(*made.set.layout.site);
+    const std::size_t n_base = made.baselines.size();
+    const auto uvw_of = [&](std::size_t row, const SkyDirection& centre) {
+      const auto& [i, j] = made.baselines[row % n_base];
+      const auto& antennas = made.set.layout.antennas;
+      const Vec3 enu =
+          antennas[static_cast<std::size_t>(i)].enu_m - antennas[static_cast<std::size_t>(j)].enu_m;
+      return multiply(frame.uvw_rotation(from_mjd_seconds(made.time_s(row / n_base)), centre), enu);
+    };
+    for (std::size_t row = 0; row < 3 * n_base; ++row)
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        made.uvw_m(row / n_base, row % n_base, axis) = sign * uvw_of(row, made.set.phase_centre)[axis];
+    made.write(folder / "in.ms");
+    Options options;
+    options.inputs = {folder / "in.ms"};
+    options.centre = SkyDirection{345 * kRadPerDeg, -22 * kRadPerDeg};
+    transform_sets(options, folder / "there.ms");
+    const auto uvw = cells<double>(folder / "there.ms", "UVW");
+    const auto from = cells<casacore::Complex>(folder / "in.ms", "DATA"),
+               to = cells<casacore::Complex>(folder / "there.ms", "DATA");
+    for (std::size_t row = 0; row < 3 * n_base; ++row) {
+      const Vec3 expected = uvw_of(row, *options.centre), before = uvw_of(row, made.set.phase_centre);
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        BOOST_TEST(std::abs(uvw[3 * row + axis] - sign * expected[axis]) <=
+                   1e-6);  // 250 m times 2^-27 of a time
+      for (std::size_t i = 16 * row; i < 16 * row + 16; ++i) {
+        const double turns =
+            sign * (expected[2] - before[2]) * made.set.channel_hz[i % 16 / 4] / kSpeedOfLight_m_s;
+        const std::complex<double> v(from[i]);
+        BOOST_TEST(std::abs(std::complex<double>(to[i]) - v * std::polar(1.0, -2 * kPi * turns)) <=
+                   5e-6 * std::abs(v));
+      }
+    }
+  }
+}
+
+// The middle between the outer edges, of channels that rise or fall and are not evenly wide.
+BOOST_AUTO_TEST_CASE(averaged_channels_lie_between_their_edges) {
+  MsSpectralWindow window;
+  window.channel_hz = {100, 101.5, 104};  // edges 99.5, 100.5, 102.5, 105.5
+  window.width_hz = {1, 2, 3};
+  MsSpectralWindow falling = window;
+  std::reverse(falling.channel_hz.begin(), falling.channel_hz.end());
+  std::reverse(falling.width_hz.begin(), falling.width_hz.end());
+  const MsSpectralWindow two = averaged_window(window, 2), all = averaged_window(falling, 3);
+  BOOST_TEST(two.channel_hz == std::vector<double>({101, 104}), boost::test_tools::per_element());
+  BOOST_TEST(two.width_hz == std::vector<double>({3, 3}), boost::test_tools::per_element());
+  BOOST_TEST(all.channel_hz == std::vector<double>({102.5}), boost::test_tools::per_element());
+  BOOST_TEST(all.width_hz == std::vector<double>({6}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(halves_of_a_set_become_the_whole_again) {

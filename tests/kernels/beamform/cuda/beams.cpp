@@ -25,7 +25,6 @@ struct Way {
 Beams run(const Recording& recording, const BeamformPlan& plan, BeamDelaySource& delays, const Way& way) {
   BeamformPlan mine = copy_of(plan);
   mine.n_threads = 2;
-  mine.first_spectrum = plan.first_spectrum;
   CudaChannelisePlan cuda;
   cuda.f = plan_channelise(recording.header, plan.n_fine, 2);
   cuda.integer = recording.integer;

@@ -74,6 +74,12 @@ double error_of(const EpicRecording& recording, DirectImager& imager, const Epic
     imager.take(images);
     BOOST_TEST_REQUIRE(images.planes.extent(1) == 4u);
     BOOST_TEST(images.n_spectra == 1);
+    for (std::size_t chan = 0; chan < 2; ++chan) {
+      const auto& samples = recording.voltages[chan][t];
+      const auto n_valid =
+          std::count_if(samples.begin(), samples.end(), [](const auto& s) { return s.valid; });
+      BOOST_TEST(std::abs(images.weight[chan] - double(n_valid) / double(samples.size())) < 1e-14);
+    }
     for (std::size_t chan = 0; chan < 2; ++chan)
       for (std::size_t i = 0; i < plan.width() * plan.height(); ++i) {
         const std::size_t x = i % plan.width(), y = i / plan.width();

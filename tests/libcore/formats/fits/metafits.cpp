@@ -34,7 +34,46 @@ struct Scratch {
   }
 };
 
+/// Where TILEDATA has the numbers of a column: the last byte of row 0's, and the bytes from row to row.
+struct ColumnBytes {
+  std::size_t last = 0, row = 0;
+};
+
+ColumnBytes column_bytes(const std::string& bytes, const std::string& name) {
+  const std::size_t header = bytes.rfind("XTENSION", bytes.find("'TILEDATA"));
+  ColumnBytes found;
+  std::size_t at = header;
+  bool wanted = false;
+  for (; bytes.substr(at, 8) != "END     "; at += 80) {
+    const std::string card = bytes.substr(at, 80);
+    if (card.starts_with("TTYPE")) wanted = card.find("'" + name + " ") != card.npos;
+    if (!card.starts_with("TFORM")) continue;
+    const std::string form = card.substr(card.find('\'') + 1);
+    const auto count = static_cast<std::size_t>(std::isdigit(form[0]) ? std::stoi(form) : 1);
+    const char letter = form[form.find_first_not_of("0123456789")];
+    const std::size_t each = letter == 'A' ? 1 : letter == 'I' ? 2 : letter == 'D' ? 8 : 4;
+    found.row += count * each;
+    if (wanted) found.last = found.row - 1;
+  }
+  found.last += (at + 80 - header + 2879) / 2880 * 2880 + header;
+  return found;
+}
+
 }  // namespace
+
+// Either row of a tile flags it.
+BOOST_AUTO_TEST_CASE(a_flagged_polarisation_flags_its_tile) {
+  const Scratch scratch;
+  const std::string bytes = read_text_file(kMetafits);
+  const ColumnBytes flag = column_bytes(bytes, "Flag");
+  for (const std::size_t flagged_row : {0, 1, 2}) {
+    std::string changed = bytes;
+    for (std::size_t row = 0; row < 2; ++row)
+      changed[flag.last + row * flag.row] = row == flagged_row ? '\1' : '\0';
+    const ArrayLayout layout = read_metafits(scratch.file("a.metafits", changed));
+    BOOST_TEST(layout.antennas[75].flagged == (flagged_row < 2));  // rows 0 and 1
+  }
+}
 
 BOOST_AUTO_TEST_CASE(tiles_are_in_rising_order) {
   const ArrayLayout layout = read_metafits(kMetafits);

@@ -111,6 +111,21 @@ BOOST_AUTO_TEST_CASE(flags_and_their_reasons_come_back) {
   BOOST_TEST(n_nan == 2u);  // as DP3 flags
 }
 
+// DP3 applies whatever has a weight.
+BOOST_AUTO_TEST_CASE(what_is_no_number_has_no_weight_in_the_file) {
+  const Scratch scratch;
+  Solutions written = some_solutions::solutions(table(SolutionType::gain, {}, 1));
+  written.tables[0].values(2, 0, 1, 0, 1) = Complex(std::nan(""), 0);
+  write_h5parm(scratch.path("a.h5"), written);
+  const H5Solset raw = read_solset(scratch.read("a.h5"), "a.h5", {});
+  BOOST_TEST_REQUIRE(raw.soltabs.size() == 2u);
+  for (const H5Soltab& soltab : raw.soltabs) {
+    BOOST_TEST(std::count(soltab.weights.begin(), soltab.weights.end(), 0.0f) == 1);
+    for (std::size_t i = 0; i < soltab.values.size(); ++i)
+      BOOST_TEST((soltab.weights[i] == 0) == std::isnan(soltab.values[i]));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(filled_files_have_no_gaps) {
   const Scratch scratch;
   Solutions written = some_solutions::solutions(table(SolutionType::gain, {4, 4, 2, 2, {}}, 1));

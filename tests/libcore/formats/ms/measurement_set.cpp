@@ -42,6 +42,8 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   BOOST_TEST(reader.telescope() == "TEST");
   BOOST_TEST(reader.first_time_mjd_s() == observation.time_s(0));
   BOOST_TEST(reader.last_time_mjd_s() == observation.time_s(4));
+  BOOST_TEST(reader.begin_mjd_s() == observation.time_s(0) - 1);
+  BOOST_TEST(reader.end_mjd_s() == observation.time_s(4) + 1);
   BOOST_REQUIRE(reader.spectral_windows().size() == 1);
   BOOST_TEST(reader.spectral_windows()[0].channel_hz == observation.set.channel_hz);
   BOOST_TEST(reader.spectral_windows()[0].width_hz[3] == 10e3);

@@ -97,7 +97,8 @@ BOOST_AUTO_TEST_CASE(every_dialect_is_read) {
        {Dialect{}, Dialect{.uu = "UU---SIN"}, Dialect{.uu = "UU--", .two_dates = true},
         Dialect{.antenna_numbers = true}, Dialect{.geocentric = true}, Dialect{.if_name = ""},
         Dialect{.if_name = "", .n_if = 1}, Dialect{.big_baselines = true}, Dialect{.atomic_time = true},
-        Dialect{.weights = false}, Dialect{.several_sources = true}}) {
+        Dialect{.weights = false}, Dialect{.several_sources = true}, Dialect{.left_handed = true},
+        Dialect{.geocentric = true, .left_handed = true}}) {
     const Taken taken = take(scratch.file("a", uvfits(d)));
     check(d, taken);
     if (d.several_sources) {

@@ -76,6 +76,31 @@ BOOST_AUTO_TEST_CASE(data_are_conjugate_and_baselines_opposite_in_the_file) {
   }
 }
 
+// Two baselines of three antennas, of which only one is ever the first.
+BOOST_AUTO_TEST_CASE(the_header_counts_what_has_data) {
+  ScratchFolder folder;
+  const MsDescription set = ms_description();
+  const std::vector<Baseline> baselines{{0, 1}, {0, 2}};
+  const Buffer<double, 2> uvw_m({2, 3});
+  const Buffer<std::complex<float>, 3> data({2, 4, 4});
+  const Buffer<float, 3> weight({2, 4, 4});
+  Uvh5Writer writer(folder / "file.uvh5", set, false, 6, false);
+  for (std::int64_t t = 0; t < 3; ++t) {
+    MsWriteRows rows;
+    rows.baselines = &baselines;
+    rows.uvw_m = uvw_m;
+    rows.row_time_mjd_s.assign(2, 5.1e9 + 2 * static_cast<double>(t));
+    rows.row_interval_s.assign(2, 2.0);
+    writer.write_cells(2 * t, data, weight);
+    writer.write_rows(2 * t, rows);
+  }
+  writer.commit();
+  const apsyn::uvh5::Reader file(folder / "file.uvh5");
+  BOOST_TEST(file.scalar<int>("/Header/Ntimes") == 3);
+  BOOST_TEST(file.scalar<int>("/Header/Nbls") == 2);
+  BOOST_TEST(file.scalar<int>("/Header/Nants_data") == 3);
+}
+
 // The bearing of ICRS north at the apparent place, by spherical trigonometry.
 BOOST_AUTO_TEST_CASE(frame_angles_are_bearings_of_north) {
   ScratchFolder folder;
