@@ -253,6 +253,8 @@ struct LayerRange {
   }
 };
 
+class KeptVisibilities;
+
 class Gridder {
  public:
   virtual ~Gridder() = default;
@@ -264,6 +266,8 @@ class Gridder {
   /// is short.
   virtual void begin_pass(const LayerRange& layers) = 0;
   virtual GridCounts grid(const GridBlock& block) = 0;
+  /// The same for a part of what the gridder's GPU keeps, with the weights that it has there.
+  virtual GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part);
   /// Counts what grid() would do in a pass over all layers, without doing it.
   virtual GridCounts count(const GridBlock& block) = 0;
   /// Transforms the pass's layers and adds them to the images.

@@ -3,6 +3,7 @@
 #include "kernels/idg/degrid_cuda.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg_cuda.h"
+#include "kernels/idg/kept_visibilities.h"
 #include "kernels/idg/residual_imager.h"
 #include "libcore/base/error.h"
 
@@ -24,6 +25,11 @@ std::unique_ptr<Degridder> make_cuda_degridder(const Device& device, const IdgPl
 
 std::unique_ptr<ResidualImager> make_residual_imager(const Device& device, const IdgPlan&, std::size_t,
                                                      unsigned) {
+  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
+}
+
+std::unique_ptr<KeptVisibilities> keep_visibilities(const Device& device, std::size_t, std::uint64_t,
+                                                    unsigned) {
   throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
 }
 

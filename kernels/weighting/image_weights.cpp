@@ -8,6 +8,8 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "libcore/base/constants.h"
@@ -221,6 +223,13 @@ bool ImageWeights::has_cells(const double* uvw_m, const Span& wavelength_m) cons
   std::size_t x, y;
   return cell(uvw_m[0] / wavelength_m.least, uvw_m[1] / wavelength_m.least, x, y) &&
          cell(uvw_m[0] / wavelength_m.greatest, uvw_m[1] / wavelength_m.greatest, x, y);
+}
+
+void ImageWeights::take(Buffer<double, 2> sums, const BeyondGrid& beyond) {
+  if (sums.shape() != grid_.shape()) throw std::invalid_argument("ImageWeights: sums of another grid");
+  grid_ = std::move(sums);
+  sum_ = std::accumulate(grid_.begin(), grid_.end(), 0.0);
+  beyond_ = beyond;
 }
 
 void ImageWeights::finish(unsigned n_threads) {

@@ -57,6 +57,8 @@ class ImageWeights {
   void add(double u, double v, double weight);
   /// Weights of plane 0 of the block, on n_threads, which change no bit of the sums.
   void add(const ImagingBlock& block, unsigned n_threads = 1);
+  /// Instead of add(): sums [v][u] of the whole data and what was counted, made elsewhere.
+  void take(Buffer<double, 2> sums, const BeyondGrid& beyond);
   void finish(unsigned n_threads);
   /// The factor for a visibility's own weight; after finish().
   double at(double u, double v) const;
@@ -64,6 +66,8 @@ class ImageWeights {
   void apply(const ImagingBlock& block, unsigned n_threads, Buffer<float, 3>& weight) const;
   /// What of the added visibilities lies beyond the grid.
   const BeyondGrid& beyond() const { return beyond_; }
+  WeightMode mode() const { return settings_.mode; }
+  double max_uv_lambda() const { return settings_.max_uv_lambda; }
   View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
   std::uint64_t bytes() const { return grid_.size() * sizeof(double); }
   /// What finish() needs at most, besides.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A voltage stream through a tool: read | work | write, each in a thread of its own.
+// A voltage stream through a tool: read | work | write, each in a thread of its own. What is written waits
+// beside the gulps, so that samples are read on while a long result, as a correlator's integration of many
+// antennas is, is being written.
 #pragma once
 
 #include <algorithm>
@@ -7,14 +9,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "libcore/system/first_error.h"
 #include "libcore/system/parallel.h"
 #include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 
-/// A gulp of samples, and what is made of it.
+/// A gulp of samples, and what is made of it. What is written has no samples.
 template <class Result>
 struct StreamItem {
   VoltageBlock block;
@@ -49,7 +55,7 @@ void process_item(Engine& engine, StreamItem<Result>& item) {
   for (item.n_results = 0; engine.next(item.place());) ++item.n_results;
 }
 
-/// Gulps that run_stream() has at a time.
+/// Gulps that run_stream() has at a time, and as many results of gulps.
 inline constexpr std::uint64_t kStreamItems = 5;
 
 /// Of so many samples, or results, that there is room for those that a stream of n (-1: endless) fills.
@@ -57,11 +63,72 @@ inline std::uint64_t filled(std::uint64_t room, std::int64_t n) {
   return n < 0 ? room : std::min(room, static_cast<std::uint64_t>(n));
 }
 
+/// Writes results in a thread of its own, in their order: one gulp's are being written while those of the
+/// next wait. It gives their memory back for the results of later gulps.
+template <class Result>
+class ResultWriter {
+ public:
+  using Write = std::function<void(StreamItem<Result>&)>;
+  explicit ResultWriter(const Write& write) : thread_([this, &write] { write_all(write); }) {}
+  ~ResultWriter() {
+    waiting_.close();
+    if (thread_.joinable()) thread_.join();
+  }
+  /// Memory that has been used before, or none.
+  std::vector<Result> memory() {
+    std::lock_guard lock(mutex_);
+    if (free_.empty()) return {};
+    std::vector<Result> taken = std::move(free_.back());
+    free_.pop_back();
+    return taken;
+  }
+  void give_back(std::vector<Result>&& memory) {
+    if (memory.empty()) return;
+    std::lock_guard lock(mutex_);
+    free_.push_back(std::move(memory));
+  }
+  /// Takes an item's results. Throws what a write before threw.
+  void take(StreamItem<Result>& item) {
+    StreamItem<Result> results;
+    results.last = item.last;
+    results.results = std::move(item.results);
+    results.n_results = std::exchange(item.n_results, 0);
+    item.results.clear();
+    if (!waiting_.push(std::move(results))) error_.rethrow();
+  }
+  /// Waits until all is written. Throws what a write threw.
+  void finish() {
+    waiting_.close();
+    thread_.join();
+    error_.rethrow();
+  }
+
+ private:
+  void write_all(const Write& write) {
+    try {
+      while (auto item = waiting_.pop()) {
+        write(*item);
+        give_back(std::move(item->results));
+      }
+    } catch (...) {
+      error_.keep();
+      waiting_.close();
+    }
+  }
+
+  BoundedQueue<StreamItem<Result>> waiting_{1};
+  std::mutex mutex_;
+  std::vector<std::vector<Result>> free_;
+  FirstError error_;
+  std::thread thread_;
+};
+
 /// Throws what the first step to fail threw.
 template <class Result>
 void run_stream(const StreamSteps<Result>& steps) {
   using Item = StreamItem<Result>;
   bool ended = false;
+  ResultWriter<Result> writer(steps.write);
   run_pipeline<Item>(
       1,
       [&] {
@@ -74,7 +141,15 @@ void run_stream(const StreamSteps<Result>& steps) {
         item.last = ended = !steps.read(item.block);
         return true;
       },
-      steps.work, steps.write);
+      [&](Item& item) {
+        item.results = writer.memory();
+        steps.work(item);
+        if (item.n_results == 0) writer.give_back(std::exchange(item.results, {}));
+      },
+      [&](Item& item) {
+        if (item.n_results > 0) writer.take(item);
+      });
+  writer.finish();
 }
 
 }  // namespace apsyn

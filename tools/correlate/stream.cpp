@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 
 #include "kernels/channelise/channelise.h"
@@ -46,16 +47,18 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
       return pin_block(*engine, plan_.header, plan_.cuda.four_bit, plan_.gulp_samples, block);
     };
   steps.read = [&](VoltageBlock& block) {
-    if (!realtime_.time_read([&] { return voltages.read(block, plan_.gulp_samples); })) return false;
-    counter.add(block);
-    return true;
+    return realtime_.time_read([&] { return voltages.read(block, plan_.gulp_samples); });
   };
   steps.work = [&](StreamItem<FxResult>& item) {
     if (voltages.renew_gains(totals_.data_s)) {
       engine->settle();
       plan_.mean.gains = gains_of(plan_, voltages);
     }
+    // Samples are counted while the engine, which may be a GPU's, has them.
+    std::future<void> counted;
+    if (!item.last) counted = std::async(std::launch::async, [&] { counter.add(item.block); });
     process_item(*engine, item);
+    if (counted.valid()) counted.get();
     advance_to(before_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s);
   };
   steps.write = [&](StreamItem<FxResult>& item) {

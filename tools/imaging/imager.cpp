@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "kernels/idg/aterms/average_beam.h"
 #include "kernels/idg/grid_memory.h"
@@ -18,6 +20,7 @@
 #include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/stokes.h"
+#include "tools/imaging/kept_on_device.h"
 #include "tools/imaging/options.h"
 #include "tools/imaging/rank_share.h"
 
@@ -181,7 +184,16 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     own.own_weights = make_weights(imager);
     own.weights = own.own_weights.get();
   }
-  own.found = survey(imager, group, fields, own.own_weights.get());
+  const std::uint64_t block_bytes = imager.block_bytes;
+  own.kept = keep_while_surveying(imager, fields);
+  std::optional<Survey> found;
+  if (own.kept) found = survey_keeping(imager, group, fields, own.own_weights.get(), *own.kept);
+  if (!found) {
+    own.kept.reset();
+    imager.block_bytes = block_bytes;
+    found = survey(imager, group, fields, own.own_weights.get());
+  }
+  own.found = std::move(*found);
   if (own.found.n_visibilities == 0) return own;
   if (own.own_weights) {
     imager.beyond.add(own.own_weights->beyond());
@@ -201,6 +213,7 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
                             memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
   }
+  keep_if_layers_fit(imager, own);
   plan_passes(imager, own);
   if (own.passes.on_gpu)
     log_verbose("{}", describe(*own.passes.on_gpu, imager.device, own.passes.layers, own.passes.host));
@@ -264,8 +277,9 @@ std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const s
     if (field.screens) field.beam = std::make_unique<AverageBeam>(field.plan, imager.setup());
   std::vector<GroupImages> images(fields.size());
   for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
+  if (own.kept) grid_kept(imager, own, images[0]);
   const std::vector<RankShare>& shares = own.shares;
-  const std::size_t n_layers = own.n_layers, layers = std::min(n_layers, own.passes.layers);
+  const std::size_t n_layers = own.kept ? 0 : own.n_layers, layers = std::min(n_layers, own.passes.layers);
   const std::size_t n_passes = own.n_passes();
   const double n_visibilities = share * own.found.n_visibilities;
   Progress progress(imager.tool, "gridding", n_visibilities * static_cast<double>(n_passes), "vis");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/kept_visibilities.h"
 #include "kernels/idg/residual_imager.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/base/view.h"
@@ -33,6 +34,7 @@ struct PreparedGroup {
   std::uint64_t other_bytes = 0;          ///< bytes beside the gridders
   std::uint64_t between_bytes = 0;        ///< further bytes between griddings, or for predicting one layer
   Passes passes;
+  std::unique_ptr<KeptVisibilities> kept;     ///< where a GPU keeps the visibilities for one gridding
   std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
   std::vector<double> weight_sum;             ///< [plane] of those
 

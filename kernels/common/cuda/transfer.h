@@ -63,6 +63,11 @@ class Upload {
     }
     return array_.data();
   }
+  /// Of exactly this size, for an array that will not grow.
+  void allocate(std::size_t size) {
+    array_ = DeviceArray<T>();
+    array_ = DeviceArray<T>(size);
+  }
   T* copy(const void* host, std::size_t size) {
     if (size == 0) return nullptr;
     reserve(size);

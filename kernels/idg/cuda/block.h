@@ -84,7 +84,8 @@ struct DeviceRows {
   /// A visibility's polarisations mostly have the same weight: then a quarter of the bytes suffices.
   void copy_weight(Uploader& uploader, const idg::RowBytes& from) {
     if (weight_planes == 2 || weight_planes == 4) {
-      const Transfer alike = transfer_alike(weight, from, weight_planes);
+      float* to = weight.reserve(from.size() / sizeof(float) / weight_planes);
+      const Transfer alike = transfer_alike(to, from, weight_planes);
       if (uploader.send({&alike, 1})) {
         weight_planes = 1;
         return;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/idg/cuda/block_gridder.h"
+#include "kernels/idg/cuda/kept/visibilities.h"
 #include "kernels/idg/partition/partition.h"
 #include "libcore/base/error.h"
 
@@ -80,6 +81,22 @@ class CudaGridder final : public Gridder {
     at->done.record(gridder_.stream());
     uploader_.settle();
     return {at->work.tables.n_visibilities, at->work.tables.n_tables};
+  }
+
+  GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part) override {
+    const auto& there = dynamic_cast<const DeviceVisibilities&>(kept);
+    select();
+    DeviceBlock& at = *blocks_[next_block_];
+    next_block_ ^= 1;
+    at.done.wait();
+    const DeviceRows& rows = there.rows(part);
+    if (rows.n_row == 0) return {};
+    if (!gridder_.divide(rows, at.work))
+      throw std::logic_error("gridder: the device refuses visibilities that were surveyed");
+    if (at.work.tables.n_tables == 0) return {};
+    gridder_.grid(rows, at.work, rows.data.data());
+    at.done.record(gridder_.stream());
+    return {at.work.tables.n_visibilities, at.work.tables.n_tables};
   }
 
   GridCounts count(const GridBlock& block) override {

@@ -77,6 +77,10 @@ class CpuGridder final : public Gridder {
 
 }  // namespace
 
+GridCounts Gridder::grid_kept(const KeptVisibilities&, std::size_t) {
+  throw std::logic_error("gridder: only a GPU's has visibilities that a GPU keeps");
+}
+
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
   if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan.with_whole_grids(), setup);
   const bool aterms = setup.aterms != AtermMode::none;

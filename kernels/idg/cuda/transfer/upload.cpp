@@ -59,9 +59,8 @@ Transfer transfer_bytes(void* device, const idg::RowBytes& host) {
           straight ? whole : nullptr};
 }
 
-Transfer transfer_alike(Upload<float>& to, const idg::RowBytes& host, std::size_t n_alike) {
-  const std::size_t n = host.size() / sizeof(float) / n_alike;
-  return {to.reserve(n), n * sizeof(float), kPartBytes / 4,
+Transfer transfer_alike(float* to, const idg::RowBytes& host, std::size_t n_alike) {
+  return {to, host.size() / n_alike, kPartBytes / 4,
           [host, n_alike](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
             auto* firsts = reinterpret_cast<float*>(bytes);
             bool alike = n_alike == 2 || n_alike == 4;

@@ -46,7 +46,7 @@ Transfer transfer(Upload<T>& to, const void* host, std::size_t size) {
   return transfer(to, idg::RowBytes(host, size * sizeof(T), 1, nullptr, 0));
 }
 /// Transfers the first of every n_alike floats, for host arrays in which all n_alike are equal.
-Transfer transfer_alike(Upload<float>& to, const idg::RowBytes& host, std::size_t n_alike);
+Transfer transfer_alike(float* to, const idg::RowBytes& host, std::size_t n_alike);
 
 /// Packed rows of weights [row][chan][plane], for those that row_weights.h can pack.
 Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& weight, std::size_t n_chan,
