@@ -154,6 +154,21 @@ struct SlotCells {
 CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2> row_weight,
                         unsigned n_threads);
 
+/// How the model, turned by the known gains, explains the parallel hands of a slot, over the samples of
+/// antennas that have gains.
+struct ModelFit {
+  double data_power = 0;        ///< sum w |V|^2
+  double agreement = 0;         ///< sum w Re(V M*)
+  double model_power = 0;       ///< sum w |M|^2
+  double n_samples = 0;         ///< with weight > 0
+  std::size_t n_baselines = 0;  ///< with data and a model, each hand and block for itself
+  /// sum w |V - scale M|^2
+  double chi2(double scale = 1) const {
+    return data_power - 2 * scale * agreement + scale * scale * model_power;
+  }
+};
+ModelFit fit_model(const SlotCells& slot, unsigned n_threads);
+
 /// The antenna with the greatest sum over its baselines and lanes of |A|^2 / (S R): that with the strongest
 /// signal on the most baselines. To be taken once for all slots as the reference antenna.
 std::size_t best_connected(std::span<const CalibrationSums* const> cells);

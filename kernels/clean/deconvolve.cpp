@@ -68,6 +68,10 @@ class Deconvolver::Impl {
     return report;
   }
 
+  void begin_again() {
+    for (SetCleaner& set : sets_) set.begin_again();
+  }
+
   std::vector<SetReport> remains(View<float, 4> residual) {
     std::vector<SetReport> reports;
     for (SetCleaner& set : sets_) reports.push_back(set.remains(residual, mask_));
@@ -142,6 +146,10 @@ CycleReport Deconvolver::minor_cycle(View<float, 4> residual, View<float, 4> mod
   if (residual.shape() != wanted || model.shape() != wanted)
     throw std::invalid_argument("Deconvolver: residual and model must have the shape that was announced");
   return impl_->minor_cycle(residual, model);
+}
+
+void Deconvolver::begin_again() {
+  impl_->begin_again();
 }
 
 std::vector<SetReport> Deconvolver::remains(View<float, 4> residual) {

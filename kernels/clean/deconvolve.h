@@ -149,6 +149,10 @@ class Deconvolver {
   /// weight 0 is left alone. Same result for any number of threads; with CUDA, the same but for rounding.
   CycleReport minor_cycle(View<float, 4> residual, View<float, 4> model);
 
+  /// Sets that are done, or in their automatic mask, begin anew with the next cycle: for residuals of data
+  /// that have been calibrated meanwhile. Components and masks stay.
+  void begin_again();
+
   /// The last cycle's report of every set, with peak_jy (positive, where components are allowed) and noise_jy
   /// measured in `residual`, and the threshold of the last stage.
   std::vector<SetReport> remains(View<float, 4> residual);

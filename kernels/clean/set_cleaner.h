@@ -29,6 +29,8 @@ class SetCleaner {
              const std::vector<DeconvolutionGroup>& groups, const SetPlanes& planes, double beam_pixels);
 
   bool done() const { return done_; }
+  /// See Deconvolver::begin_again.
+  void begin_again() { mask_in_force_ = done_ = false; }
   /// `allowed` may be empty. See Deconvolver::minor_cycle.
   SetReport cycle(View<float, 4> residual, View<float, 4> model, View<const std::uint8_t, 2> allowed);
   /// Frees what the next cycle can recompute, so that several sets do not hold it at once and gridding has

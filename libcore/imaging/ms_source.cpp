@@ -30,8 +30,9 @@ class MsSource final : public ImagingSource {
     for (const std::string& path : paths) {
       readers_.push_back(std::make_unique<MeasurementSetReader>(path, wanted));
       const MeasurementSetReader& reader = *readers_.back();
-      planes_.push_back(selection.correlations ? correlation_planes(reader.products())
-                                               : parse_planes(selection.planes, reader.products()));
+      planes_.push_back(selection.products       ? product_planes(reader.products())
+                        : selection.correlations ? correlation_planes(reader.products())
+                                                 : parse_planes(selection.planes, reader.products()));
       first_station_.push_back(static_cast<std::uint32_t>(info_.stations.size()));
       for (std::size_t i = 0; i < reader.layout().antennas.size(); ++i)
         info_.stations.push_back({readers_.size() - 1, i});

@@ -25,6 +25,7 @@ struct ImagingSelection {
   std::size_t first_channel = 0, n_channels = 0;  ///< per spectral window; 0 = all
   std::string planes{};                           ///< as parse_planes() takes it
   bool correlations = false;  ///< give XX XY YX YY (correlation_planes) whatever `planes` says: for A-terms
+  bool products = false;      ///< give the products as they are (product_planes), whatever else is asked for
   std::optional<SkyDirection> centre{};
   unsigned n_threads = 1;  ///< that may work on a block at once
 };

@@ -57,8 +57,9 @@ class StreamSource final : public ImagingSource {
                       path);
     set_finest_fringe(finest_fringe_rad(header_.layout, header_.channel_hz[header_.channel_hz.size() / 2]));
     frame_ = std::make_unique<SkyFrame>(*header_.layout.site);
-    planes_ = selection.correlations ? correlation_planes(header_.products)
-                                     : parse_planes(selection.planes, header_.products);
+    planes_ = selection.products       ? product_planes(header_.products)
+              : selection.correlations ? correlation_planes(header_.products)
+                                       : parse_planes(selection.planes, header_.products);
     select_channels(path, selection);
     for (std::size_t i = 0; i < header_.baselines.size(); ++i)
       if (header_.baselines[i].ant1 != header_.baselines[i].ant2) baselines_.push_back(i);

@@ -86,6 +86,16 @@ void SolutionTable::resize(std::size_t n_antennas, std::size_t n_pol) {
     if (n_pol < 4 || i % 4 == 0 || i % 4 == 3) values.data()[i] = 1;
 }
 
+std::vector<SolutionAntenna> solution_antennas(const ArrayLayout& layout) {
+  std::vector<SolutionAntenna> antennas;
+  for (const Antenna& antenna : layout.antennas) {
+    SolutionAntenna& to = antennas.emplace_back();
+    to.name = antenna.name;
+    if (layout.site) to.position_m = geocentric_from_enu(*layout.site, antenna.enu_m);
+  }
+  return antennas;
+}
+
 bool Solutions::is_diagonal() const {
   return std::none_of(tables.begin(), tables.end(),
                       [](const SolutionTable& table) { return table.values.extent(4) == 4; });

@@ -81,6 +81,9 @@ struct SolutionAntenna {
   Vec3 position_m{};  ///< ITRF; all zero where it is not known
 };
 
+/// Names and positions of an array's antennas.
+std::vector<SolutionAntenna> solution_antennas(const ArrayLayout& layout);
+
 struct SolutionDirection {
   std::string name;  ///< of the patch, without brackets
   SkyDirection direction;

@@ -95,6 +95,12 @@ std::vector<PlaneRecipe> parse_planes(std::string_view text, const std::vector<P
   return planes;
 }
 
+std::vector<PlaneRecipe> product_planes(const std::vector<Product>& products) {
+  std::vector<PlaneRecipe> planes;
+  for (std::size_t i = 0; i < products.size(); ++i) planes.push_back({product_name(products[i]), {i}, {1.0}});
+  return planes;
+}
+
 std::complex<double> coherency(const std::array<double, 4>& stokes_jy, Product product) {
   const auto [i, q, u, v] = stokes_jy;
   switch (product) {

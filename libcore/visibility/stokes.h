@@ -26,6 +26,9 @@ struct PlaneRecipe {
 /// are complex.
 std::vector<PlaneRecipe> parse_planes(std::string_view text, const std::vector<Product>& products);
 
+/// Each product as it is, by its own name: for whoever makes planes of them later.
+std::vector<PlaneRecipe> product_planes(const std::vector<Product>& products);
+
 /// What a source of brightness I, Q, U, V (Jy) puts into a product, the inverse of the planes above: XX = I +
 /// Q, YY = I - Q, XY = U + iV, YX = U - iV; RR = I + V, LL = I - V, RL = Q + iU, LR = Q - iU; I, Q, U, V
 /// themselves.

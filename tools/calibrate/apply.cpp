@@ -20,6 +20,7 @@
 #include "libcore/solutions/evaluator.h"
 #include "libcore/system/program_memory.h"
 #include "tools/calibrate/sky_predictor.h"
+#include "tools/imaging/calibration/calibrated_source.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -44,18 +45,6 @@ struct Peeled {
   std::map<std::pair<int, double>, std::unique_ptr<AppliedGains>> gains{};
   std::vector<const AppliedGains*> of_row{};
 };
-
-/// Receptors of ANTENNA1 and ANTENNA2 in each product.
-std::vector<ProductHands> hands_of(const std::vector<Product>& products, const std::string& path) {
-  std::vector<ProductHands> hands;
-  for (const Product product : products) {
-    if (product < Product::RR)
-      throw UsageError("{}: holds Stokes parameters: gains are those of receptors", path);
-    const int number = (static_cast<int>(product) - static_cast<int>(Product::RR)) % 4;
-    hands.push_back({static_cast<std::uint8_t>(number / 2), static_cast<std::uint8_t>(number % 2)});
-  }
-  return hands;
-}
 
 std::optional<std::size_t> find_direction(const Options& options, const Solutions& solutions,
                                           const std::string& source) {

@@ -65,9 +65,7 @@ class ChainSolver {
     const auto& all = info_.integrations;
     if (last_integration_ < all.size() && all[last_integration_].time_mjd_s == time_mjd_s)
       return last_integration_;
-    const auto at = std::lower_bound(all.begin(), all.end(), time_mjd_s,
-                                     [](const MsIntegration& i, double t) { return i.time_mjd_s < t; });
-    return last_integration_ = static_cast<std::size_t>(at - all.begin());
+    return last_integration_ = integration_at(all, time_mjd_s);
   }
 
   /// Adds the rows of the wanted slots of a term to their cells, and calls `complete`, if there is one, for

@@ -14,16 +14,10 @@
 #include "tools/calibrate/input.h"
 #include "tools/calibrate/model.h"
 #include "tools/calibrate/options.h"
-#include "tools/calibrate/slots.h"
+#include "tools/imaging/calibration/slots.h"
+#include "tools/imaging/calibration/terms.h"
 
 namespace apsyn::calibrate {
-
-struct TermResult {
-  TermOptions options;
-  std::vector<TimeSlot> slots;
-  std::vector<ChannelBlocks> blocks;                  ///< [window]
-  std::vector<std::vector<SlotSolutions>> solutions;  ///< [window][slot]
-};
 
 struct ChainResult {
   std::vector<TermResult> terms;   ///< in the order in which they were solved

@@ -13,7 +13,7 @@
 #include "tools/calibrate/chain.h"
 #include "tools/calibrate/input.h"
 #include "tools/calibrate/options.h"
-#include "tools/calibrate/slots.h"
+#include "tools/imaging/calibration/slots.h"
 
 namespace apsyn::calibrate {
 

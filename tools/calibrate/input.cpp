@@ -18,16 +18,6 @@
 namespace apsyn::calibrate {
 namespace {
 
-std::vector<SolutionAntenna> antennas_of(const ArrayLayout& layout) {
-  std::vector<SolutionAntenna> antennas;
-  for (const Antenna& antenna : layout.antennas) {
-    SolutionAntenna& to = antennas.emplace_back();
-    to.name = antenna.name;
-    if (layout.site) to.position_m = geocentric_from_enu(*layout.site, antenna.enu_m);
-  }
-  return antennas;
-}
-
 /// Refuses windows whose frequencies overlap, since they would have two solutions at one frequency.
 void check_windows(const InputInfo& info) {
   std::vector<std::pair<double, double>> bands;
@@ -49,7 +39,7 @@ class SetInput final : public VisibilityInput {
     info_.path = path;
     info_.telescope = reader_.telescope();
     info_.layout = reader_.layout();
-    info_.antennas = antennas_of(info_.layout);
+    info_.antennas = solution_antennas(info_.layout);
     info_.products = reader_.products();
     info_.windows = reader_.spectral_windows();
     info_.fields = reader_.fields();
@@ -98,7 +88,7 @@ class StreamInput final : public VisibilityInput {
     info_.is_stream = true;
     info_.telescope = header_.telescope;
     info_.layout = header_.layout;
-    info_.antennas = antennas_of(info_.layout);
+    info_.antennas = solution_antennas(info_.layout);
     find_products();
     select_channels(options, path);
     for (std::size_t i = 0; i < header_.baselines.size(); ++i)

@@ -14,44 +14,6 @@
 namespace apsyn::calibrate {
 namespace {
 
-struct TermName {
-  const char* name;
-  CalibrationTerm term;
-  bool per_channel;  ///< a solution for each channel unless told otherwise
-};
-constexpr TermName kTerms[] = {{"gain", CalibrationTerm::gain, true},
-                               {"phase", CalibrationTerm::phase, false},
-                               {"amplitude", CalibrationTerm::amplitude, false},
-                               {"scalar-gain", CalibrationTerm::scalar_gain, false},
-                               {"scalar-phase", CalibrationTerm::scalar_phase, false},
-                               {"bandpass", CalibrationTerm::gain, true},
-                               {"jones", CalibrationTerm::jones, true},
-                               {"leakage", CalibrationTerm::leakage, false},
-                               {"delay", CalibrationTerm::delay, false},
-                               {"tec", CalibrationTerm::tec, false},
-                               {"tec+delay", CalibrationTerm::tec_delay, false}};
-
-const TermName& find_term(const std::string& name) {
-  std::string known;
-  for (const TermName& term : kTerms) {
-    if (name == term.name) return term;
-    known += (known.empty() ? "" : ", ") + std::string(term.name);
-  }
-  throw UsageError("--solve {}: no such term: give one of {}", name, known);
-}
-
-double parse_interval(const std::string& option, const std::string& text) {
-  if (text == "all") return 0;
-  double seconds = 0;
-  try {
-    seconds = parse_duration(text);
-  } catch (const UsageError& error) {
-    throw UsageError("{}: {}, or all", option, error.what());
-  }
-  if (!(seconds > 0)) throw UsageError("{} {}: a time above 0, or all", option, text);
-  return seconds;
-}
-
 std::size_t parse_channels(const std::string& option, const std::string& text) {
   if (text == "all") return 0;
   const std::optional<double> number = finite_number(text);
@@ -206,11 +168,7 @@ void declare(Tool& tool, Options& options) {
 
 TermOptions parse_term(const std::string& text, const Options& defaults) {
   const std::size_t colon = text.find(':');
-  TermOptions term;
-  term.name = text.substr(0, colon);
-  const TermName& known = find_term(term.name);
-  term.term = known.term;
-  term.channels = known.per_channel ? 1 : 0;
+  TermOptions term = term_named(text.substr(0, colon), "--solve");
   if (!defaults.interval.empty()) term.interval_s = parse_interval("--interval", defaults.interval);
   if (!defaults.channels_per_solution.empty())
     term.channels = parse_channels("--channels-per-solution", defaults.channels_per_solution);

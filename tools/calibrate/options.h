@@ -7,23 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/calibrate/calibrate.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
 #include "libcore/formats/ms/measurement_set.h"
 #include "libcore/solutions/evaluator.h"
+#include "tools/imaging/calibration/terms.h"
 
 namespace apsyn::calibrate {
-
-/// One term of the chain: --solve TERM[:KEY=VALUE,...].
-struct TermOptions {
-  std::string name = "gain";  ///< as given by the user: "bandpass" is a gain, too
-  CalibrationTerm term = CalibrationTerm::gain;
-  double interval_s = 0;          ///< 0: the whole time
-  std::size_t channels = 1;       ///< of a solution; 0: all
-  double robust_nu = 0;           ///< degrees of freedom of Student's t; 0: weights as they are
-  bool start_from_former = true;  ///< a slot begins with the solution of the one before
-};
 
 /// What a run of the tool does.
 enum class Mode { solve, apply, convert };

@@ -9,6 +9,7 @@
 #include "libcore/solutions/solutions.h"
 #include "tools/calibrate/chain.h"
 #include "tools/calibrate/input.h"
+#include "tools/imaging/calibration/terms.h"
 
 namespace apsyn::calibrate {
 
@@ -22,8 +23,6 @@ Solutions make_solutions(const std::vector<ChainResult>& results, const std::vec
 
 /// Scales the amplitudes of each table of gains to a mean log|g| of 0 over all that is not flagged.
 void normalise(Solutions& solutions);
-
-SolutionFlag flag_of(FlagReason reason);
 
 /// A line for each term: how many solutions, why some are flagged, chi^2 before and after.
 std::vector<std::string> summarise(const ChainResult& result);

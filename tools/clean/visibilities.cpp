@@ -19,8 +19,10 @@
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
 #include "libcore/cli/imaging_options.h"
+#include "libcore/files/output.h"
 #include "libcore/formats/fits/image.h"
 #include "libcore/formats/ms/measurement_set.h"
+#include "libcore/formats/solution_files/solution_files.h"
 #include "libcore/image/image.h"
 #include "libcore/imaging/buffered_source.h"
 #include "libcore/imaging/interval_source.h"
@@ -35,6 +37,8 @@
 #include "tools/clean/products.h"
 #include "tools/clean/region_mask.h"
 #include "tools/clean/source_list.h"
+#include "tools/imaging/calibration/calibrated_source.h"
+#include "tools/imaging/calibration/self_calibration.h"
 #include "tools/imaging/device_choice.h"
 #include "tools/imaging/field_images.h"
 #include "tools/imaging/imager.h"
@@ -70,9 +74,10 @@ std::string folder_of(const std::string& output) {
   return folder.empty() ? "." : folder;
 }
 
-/// PSF and dirty image of one group, or the residual that an earlier run left.
+/// PSF and dirty image of one group, or the residual that an earlier run left, of data that `calibration`,
+/// which may be null, first calibrates against that run's model.
 void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const Products& products,
-                       const std::string& part) {
+                       const std::string& part, calibrate::SelfCalibration* calibration) {
   auto begin_with_residual = [&](FieldImages& field) {
     const View<const float, 3> residual = std::as_const(field.residual).view()[g];
     float* dirty = &field.dirty(g, 0, 0, 0);
@@ -91,8 +96,12 @@ void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& d
   std::vector<Buffer<double, 3>> models;
   if (products.resume) {
     for (const Field& field : sky.fields) models.push_back(read_true_model(products, field, part));
-    ResidualSource residuals(imager, sky.groups[g], sky.fields, data, models, folder_of(products.name));
-    sums = make_images(imager, sky.groups[g], sky.fields, residuals);
+    std::optional<ResidualSource> residuals;
+    if (calibration != nullptr)
+      residuals.emplace(imager, sky.groups[g], sky.fields, *calibration, models, folder_of(products.name));
+    else
+      residuals.emplace(imager, sky.groups[g], sky.fields, data, models, folder_of(products.name));
+    sums = make_images(imager, sky.groups[g], sky.fields, *residuals);
   } else {
     sums = make_images(imager, sky.groups[g], sky.fields, data);
   }
@@ -245,6 +254,8 @@ void check_outputs(const Tool& tool, const VisibilityOptions& options, const Pro
                    const std::vector<Field>& fields, std::size_t n_groups) {
   if (!tool.common().dry_run) check_products(products, fields, n_groups);
   check_columns(options.columns, options.imager);
+  if (!tool.common().dry_run && !options.calibrate_solutions.empty())
+    check_output(options.calibrate_solutions, tool.common().overwrite);
 }
 
 void report_store(const VisibilityStore& store, const std::string& folder) {
@@ -256,26 +267,27 @@ void report_store(const VisibilityStore& store, const std::string& folder) {
 
 /// Dirty images and PSFs of all groups, in which the first process cleans.
 void start_images(Imager& imager, Sky& sky, ImagingSource& data, const Products& products,
-                  std::size_t n_groups) {
+                  std::size_t n_groups, calibrate::SelfCalibration* calibration) {
   if (imager.ranks.root())
     for (std::size_t f = 0; f < sky.fields.size(); ++f) sky.images.emplace_back(imager, sky.groups.size());
   for (std::size_t g = 0; g < sky.groups.size(); ++g)
-    make_first_images(imager, sky, g, data, products, part_name(sky.group_numbers[g], n_groups));
+    make_first_images(imager, sky, g, data, products, part_name(sky.group_numbers[g], n_groups), calibration);
+  if (calibration != nullptr && products.resume) calibration->end_entry();
 }
 
 /// The first process: major cycles, then images and source lists.
-void clean_sky(Imager& imager, Sky& sky, VisibilityStore& store, const Products& products,
+void clean_sky(Imager& imager, Sky& sky, ImagingSource& data, const Products& products,
                const DeconvolutionSettings& how, const Buffer<std::uint8_t, 2>& mask, std::size_t max_cycles,
-               const std::vector<ChannelGroup>& groups) {
+               const std::vector<ChannelGroup>& groups, calibrate::SelfCalibration* calibration) {
   const auto beams = products.restores ? find_beams(products, sky) : std::vector<BandBeams>();
   DeconvolutionSettings settings = how;
   settings.device = imager.device;
-  MajorCycles cycles(imager, sky, store, settings, beam_widths_pixels(products, sky, beams, how), mask,
+  MajorCycles cycles(imager, sky, data, settings, beam_widths_pixels(products, sky, beams, how), mask,
                      folder_of(products.name));
-  const LoopReport report = cycles.run(max_cycles);
+  const LoopReport report = cycles.run(max_cycles, calibration);
   log_info("{} components in {} major cycles", report.n_components, report.n_cycles);
   write_source_lists(products, sky, cycles, how);
-  write_products(products, sky, beams, groups, split_channels(store.info(), 1)[0]);
+  write_products(products, sky, beams, groups, split_channels(data.info(), 1)[0]);
 }
 
 }  // namespace
@@ -303,6 +315,47 @@ ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings&
 
 namespace {
 
+/// With --calibrate: the set but for its visibilities, and what is to be done with it.
+struct CalibrationPlan {
+  calibrate::CalibratedSet set;
+  calibrate::SelfCalibrationSettings settings;
+  std::vector<PlaneRecipe> planes;  ///< that are gridded, out of the set's products
+
+  std::vector<std::string> describe() const {
+    std::vector<std::string> lines;
+    for (const calibrate::TermOptions& entry : settings.entries)
+      lines.push_back(fmt::format("calibrate {}: {} intervals", label_of(entry),
+                                  calibrate::make_slots(set.integrations, entry.interval_s).size()));
+    return lines;
+  }
+};
+
+std::optional<CalibrationPlan> plan_calibration(const Tool& tool, const VisibilityOptions& options) {
+  if (options.calibrate.empty()) return std::nullopt;
+  const ImagingOptions& imaging = options.imager.imaging;
+  CalibrationPlan plan;
+  plan.set = calibrate::read_calibrated_set(options.imager.inputs[0], imaging);
+  plan.settings.entries = options.calibrate;
+  plan.settings.min_uv_lambda = imaging.min_uv_lambda;
+  plan.settings.max_uv_lambda = imaging.max_uv_lambda;
+  plan.settings.through_aterms = !imaging.aterms.empty();
+  plan.settings.sums_bytes =
+      std::min(plan.settings.sums_bytes, memory_for_data(tool.common().max_memory_bytes) / 8);
+  plan.settings.n_threads = tool.common().threads;
+  plan.planes = plan.settings.through_aterms ? correlation_planes(plan.set.products)
+                                             : parse_planes(imaging.planes, plan.set.products);
+  return plan;
+}
+
+void write_gains(Tool& tool, const VisibilityOptions& options,
+                 const calibrate::SelfCalibration& calibration) {
+  if (options.calibrate_solutions.empty()) return;
+  tool.stage("write");
+  SolutionWriteOptions settings;
+  settings.overwrite = tool.common().overwrite;
+  write_solutions(options.calibrate_solutions, calibration.solutions(tool.provenance()), settings);
+}
+
 /// Cleans what `options` select, interval `interval` of `n_intervals`, and returns the number of visibilities
 /// that were gridded; nothing where there are no usable data.
 std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& options,
@@ -310,23 +363,29 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
                                      std::size_t n_intervals) {
   tool.stage("open");
   const auto locks = lock_columns(tool, options.columns, options.imager);
-  BufferedSource input(
-      open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging, tool.common().threads)),
-      0);
-  const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
-  const auto fields = fields_of(options.imager, input.info());
-  report_input(options, input.info(), fields);
-  warn_of_threshold_unit(how, input.info().flux_unit);
+  ImagingSelection selection = selection_of(options.imager.imaging, tool.common().threads);
+  selection.products = !options.calibrate.empty();
+  BufferedSource input(open_imaging_source(options.imager.inputs, selection), 0);
+  const std::optional<CalibrationPlan> plan = plan_calibration(tool, options);
+  std::optional<calibrate::CalibratedSource> planes;  // of the products
+  if (plan)
+    planes.emplace(input, plan->planes, calibrate::hands_of(plan->set.products, plan->set.path),
+                   plan->set.integrations, nullptr, tool.common().threads);
+  ImagingSource& source = planes ? static_cast<ImagingSource&>(*planes) : input;
+  const auto groups = split_channels(source.info(), options.imager.imaging.channels_out);
+  const auto fields = fields_of(options.imager, source.info());
+  report_input(options, source.info(), fields);
+  warn_of_threshold_unit(how, source.info().flux_unit);
   constexpr double kRounds = 8;  // a few major cycles, each of which predicts and grids
   const auto n_pixels = static_cast<double>(options.imager.imaging.n_x * options.imager.imaging.n_y *
-                                            planes_of(options.imager, input.info()).size());
+                                            planes_of(options.imager, source.info()).size());
   const Device device = choose_device(tool, {options.imager.inputs, n_pixels, kRounds});
   tool.start_device(device);
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
   imaging::Options without_psf = options.imager;
   without_psf.no_psf = true;
-  Imager planner = make_imager(tool, with_psf, input, device);
+  Imager planner = make_imager(tool, with_psf, source, device);
   const std::string name = tool.common().output + interval_name(interval, n_intervals);
   Products products{planner,         name,
                     how.resume,      tool.common().overwrite || how.resume,
@@ -341,7 +400,10 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   const Buffer<std::uint8_t, 2> mask = read_mask(how.mask, options.imager.imaging, fields[0].centre);
 
   tool.stage("read");
-  const ImageMemory images = plan_image_memory(planner, how.settings, groups.size(), fields.size());
+  ImageMemory images = plan_image_memory(planner, how.settings, groups.size(), fields.size());
+  if (plan)
+    images.kept_bytes += calibrate::SelfCalibration::bytes(plan->set, plan->settings, groups.size(),
+                                                           plan->planes.size(), planner.block_bytes);
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.imager.inputs.size());
   // The other two thirds are for gridding and predicting, which plan with what is left.
   VisibilityStore store(input, groups,
@@ -351,8 +413,12 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   return_freed_memory();
   report_store(store, folder_of(name));
 
-  Imager first = make_imager(tool, with_psf, store, device),
-         later = make_imager(tool, without_psf, store, device);
+  std::optional<calibrate::SelfCalibration> calibration;
+  if (plan) calibration.emplace(store, plan->set, plan->settings, plan->planes, groups);
+  ImagingSource& data = calibration ? static_cast<ImagingSource&>(calibration->corrected()) : store;
+  Imager first = make_imager(tool, with_psf, data, device),
+         later = make_imager(tool, without_psf, data, device);
+  first.calibrates = later.calibrates = calibration.has_value();
   first.beside_on_device = later.beside_on_device =
       cleaning_on_device(how.settings, groups.size(), first.planes.size(),
                          static_cast<double>(with_psf.imaging.n_x * with_psf.imaging.n_y));
@@ -363,17 +429,20 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   Sky sky = prepare_sky(first, groups, whole_band.get());
   if (const std::string cycles = describe_cycles(later, sky.groups); !cycles.empty() && !sky.groups.empty())
     tool.common().dry_run ? tool.print(cycles) : log_verbose("{}", cycles);
+  if (plan) tool.report_plan(plan->describe());
   if (tool.common().dry_run) return 0;
   if (sky.groups.empty()) return std::nullopt;
-  if (options.max_cycles > 0) keep_on_device(first, sky.groups, sky.fields, store);
-  start_images(first, sky, store, products, groups.size());
+  if (options.max_cycles > 0) keep_on_device(first, sky.groups, sky.fields, data);
+  start_images(first, sky, data, products, groups.size(), calibration ? &*calibration : nullptr);
 
   later.weighted = std::move(first.weighted);
   later.block_bytes = first.block_bytes;
   if (tool.ranks().root())
-    clean_sky(later, sky, store, products, how.settings, mask, options.max_cycles, groups);
+    clean_sky(later, sky, data, products, how.settings, mask, options.max_cycles, groups,
+              calibration ? &*calibration : nullptr);
   else
-    follow_major_cycles(later, sky, store, folder_of(name));
+    follow_major_cycles(later, sky, data, folder_of(name));
+  if (calibration) write_gains(tool, options, *calibration);
   for (PreparedGroup& group : sky.groups) group.residuals.reset();  // columns are predicted on the GPU, too
   write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
   return first.n_gridded + later.n_gridded;
@@ -417,6 +486,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> split_intervals(const imaging
 
 void clean_visibilities(Tool& tool, const VisibilityOptions& options, const DeconvolutionOptions& how) {
   check_visibilities(tool, options);
+  check_calibration(tool, options);
   keep_little_freed_memory(8 << 20);  // each cycle takes what is smaller again
   const auto intervals = split_intervals(options.imager);
   std::optional<double> n_gridded;

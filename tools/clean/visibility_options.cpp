@@ -9,6 +9,7 @@
 #include "libcore/base/error.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/streams/detect.h"
+#include "tools/imaging/calibration/self_calibration.h"
 
 namespace apsyn::clean {
 
@@ -24,6 +25,16 @@ void declare_visibilities(Tool& tool, VisibilityOptions& options, std::vector<st
   app.add_option("--nmiter", options.max_cycles, "major cycles at most (default 20)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
+  tool.heading("Self-calibration");
+  auto* calibrate = app.add_option_function<std::string>(
+      "--calibrate", [&](const std::string& text) { options.calibrate = calibrate::parse_entries(text); },
+      "find the antennas' gains against the model: one term and interval for each of the first major cycles, "
+      "for example phase:30s,phase:10s,gain:60s");
+  calibrate->type_name("LIST");
+  app.add_option("--calibrate-solutions", options.calibrate_solutions,
+                 "write the last gains there (H5Parm), for calibrate --apply")
+      ->type_name("FILE")
+      ->needs(calibrate);
   tool.heading(headings::kInputOutput);
   auto* update = app.add_flag("--update-model", options.columns.update_model,
                               "predict the final model into a column of the sets");
@@ -59,6 +70,34 @@ void choose_weighting(VisibilityOptions& options, bool joins_channels) {
   if (imaging.weigh_groups_apart && !joins_channels)
     throw UsageError("--no-mf-weighting: without --join-channels each group has its own weights anyway");
   if (joins_channels && !imaging.weigh_groups_apart) imaging.weigh_groups_together = true;
+}
+
+void check_calibration(const Tool& tool, const VisibilityOptions& options) {
+  if (options.calibrate.empty()) return;
+  const std::vector<std::string>& inputs = options.imager.inputs;
+  if (inputs.size() > 1)
+    throw UsageError("--calibrate: {} sets: gains are those of one: join them with transform, or clean each",
+                     inputs.size());
+  if (!std::filesystem::is_directory(inputs[0]))
+    throw UsageError("--calibrate: {} is no Measurement Set: make a set of it with transform", inputs[0]);
+  if (tool.ranks().size > 1)
+    throw UsageError("--calibrate: not with several processes: leave mpirun out, or calibrate before");
+  if (options.imager.imaging.intervals_out > 1)
+    throw UsageError(
+        "--intervals-out: with --calibrate each interval would have a model of its own: clean the whole with "
+        "--calibrate-solutions, apply these with calibrate --apply, and image the intervals of "
+        "CORRECTED_DATA");
+  if (!options.columns.residual_column.empty())
+    throw UsageError(
+        "--residual-column: with --calibrate the set's data are not those that are imaged: apply the gains "
+        "of "
+        "--calibrate-solutions with calibrate --apply, and subtract the model with idg-degrid --subtract");
+  if (options.calibrate.size() > options.max_cycles)
+    throw UsageError("--nmiter {}: --calibrate has {} entries, one for each major cycle: allow at least {}",
+                     options.max_cycles, options.calibrate.size(), options.calibrate.size());
+  const std::string& path = options.calibrate_solutions;
+  if (!path.empty() && !path.ends_with(".h5") && !path.ends_with(".h5parm"))
+    throw UsageError("--calibrate-solutions {}: gains are written as an H5Parm: end the name in .h5", path);
 }
 
 void check_visibilities(const Tool& tool, const VisibilityOptions& options) {

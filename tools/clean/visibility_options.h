@@ -8,6 +8,7 @@
 
 #include "libcore/cli/tool.h"
 #include "tools/clean/columns.h"
+#include "tools/imaging/calibration/terms.h"
 #include "tools/imaging/options.h"
 
 namespace apsyn::clean {
@@ -17,7 +18,9 @@ struct VisibilityOptions {
   imaging::Options imager;
   std::size_t max_cycles = 20;  ///< --nmiter
   ColumnOptions columns;
-  std::vector<CLI::Option*> own;  ///< of this mode alone
+  std::vector<calibrate::TermOptions> calibrate;  ///< --calibrate; empty: the data are as they are
+  std::string calibrate_solutions;                ///< --calibrate-solutions; empty: not written
+  std::vector<CLI::Option*> own;                  ///< of this mode alone
 };
 
 void declare_visibilities(Tool& tool, VisibilityOptions& options, std::vector<std::string>& inputs);
@@ -27,6 +30,9 @@ bool are_visibilities(const std::vector<std::string>& inputs, const VisibilityOp
 
 /// Groups that are cleaned together are weighed together, as WSClean does.
 void choose_weighting(VisibilityOptions& options, bool joins_channels);
+
+/// UsageError for what gains cannot be found with.
+void check_calibration(const Tool& tool, const VisibilityOptions& options);
 
 void check_visibilities(const Tool& tool, const VisibilityOptions& options);
 

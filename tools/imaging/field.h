@@ -43,6 +43,7 @@ struct Imager {
   /// For clean: the models of all fields are subtracted from the same visibilities, so that every process
   /// must have the same visibilities in every field.
   bool cleans = false;
+  bool calibrates = false;             ///< for clean: predictions are kept while gains are solved
   std::uint64_t beside_on_device = 0;  ///< GPU memory that minor cycles take
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }

@@ -64,7 +64,12 @@ std::uint64_t run_bytes(const Imager& imager, const PreparedGroup& own, std::uin
       std::max(own.passes.host.bytes(std::min(own.passes.layers, own.n_layers)) - unused, own.between_bytes);
   if (imager.cleans && predicts_while_gridding(imager, own))
     bytes = std::max(bytes, predicting_bytes(imager, own) - unused);
-  return own.other_bytes + bytes;
+  bytes += own.other_bytes;
+  if (imager.calibrates) {
+    const std::uint64_t kept = plan_kept(imager, own).bytes;
+    if (kept <= imager.tool.common().max_memory_bytes) bytes = std::max(bytes, kept);
+  }
+  return bytes;
 }
 
 void make_gridders(const Imager& imager, PreparedGroup& own) {
@@ -232,6 +237,20 @@ LayerRange predicted_layers(const Imager& imager, const PreparedGroup& prepared,
 bool predicts_while_gridding(const Imager& imager, const PreparedGroup& own) {
   return imager.device.kind == Device::Kind::cpu && own.n_passes() == 1 &&
          own.other_bytes + predicting_bytes(imager, own) <= imager.tool.common().max_memory_bytes;
+}
+
+KeptPlan plan_kept(const Imager& imager, const PreparedGroup& own) {
+  KeptPlan kept;
+  const IdgSetup setup = prediction_setup(imager);
+  kept.bytes = own.passes.host.bytes(std::min(own.passes.layers, own.n_layers));
+  for (const FieldGridder& field : own.fields) {
+    kept.fields.push_back(
+        plan_degrid_passes(imager.device, field.plan, setup, prediction_demand(imager, own)));
+    kept.bytes = std::max(kept.bytes, kept.fields.back().memory.bytes(kept.fields.back().layers));
+  }
+  kept.bytes += own.other_bytes + static_cast<std::uint64_t>(own.found.load().n_visibilities) *
+                                      sizeof(std::complex<float>) * setup.n_data_planes;
+  return kept;
 }
 
 void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields) {

@@ -64,6 +64,14 @@ LayerRange predicted_layers(const Imager& imager, const PreparedGroup& prepared,
 /// Whether predicting can run while gridding does: on a CPU, in a single pass, with memory for both.
 bool predicts_while_gridding(const Imager& imager, const PreparedGroup& own);
 
+/// How each field's model is predicted for a group of which residuals, or predictions, are kept in between,
+/// and the memory that all takes if these are kept in memory.
+struct KeptPlan {
+  std::vector<DegridPasses> fields;
+  std::uint64_t bytes = 0;
+};
+KeptPlan plan_kept(const Imager& imager, const PreparedGroup& own);
+
 void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields);
 
 /// Adds weights [row][chan][plane] to the weight sums of the images.

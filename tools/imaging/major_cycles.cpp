@@ -30,8 +30,9 @@ Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<st
 }
 
 /// Makes the residual images of one group: data minus model. The first process has the model and gets the
-/// images.
-void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const std::string& folder) {
+/// images. With `calibration` the group's gains are solved before.
+void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const std::string& folder,
+                    calibrate::SelfCalibration* calibration = nullptr) {
   if (sky.groups[g].residuals) return make_residuals_on_device(imager, sky.groups[g], g, sky.images[0]);
   std::vector<Buffer<double, 3>> models;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
@@ -43,9 +44,13 @@ void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data
     broadcast(std::span(models[f].data(), models[f].size()));
   }
   imager.tool.stage("predict");
-  ResidualSource residuals(imager, sky.groups[g], sky.fields, data, models, folder);
+  std::optional<ResidualSource> residuals;
+  if (calibration != nullptr)
+    residuals.emplace(imager, sky.groups[g], sky.fields, *calibration, models, folder);
+  else
+    residuals.emplace(imager, sky.groups[g], sky.fields, data, models, folder);
   models.clear();
-  const auto sums = make_images(imager, sky.groups[g], sky.fields, residuals);
+  const auto sums = make_images(imager, sky.groups[g], sky.fields, *residuals);
   if (!imager.ranks.root()) return;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) take_sums(sums[f], imager, g, sky.images[f]);
 }
@@ -91,14 +96,24 @@ MajorCycles::MajorCycles(Imager& imager, Sky& sky, ImagingSource& data, const De
   }
 }
 
-LoopReport MajorCycles::run(std::size_t max_cycles) {
+LoopReport MajorCycles::run(std::size_t max_cycles, calibrate::SelfCalibration* calibration) {
   LoopReport report;
   for (bool unfinished = true; unfinished && report.n_cycles < max_cycles;) {
     ++report.n_cycles;
     unfinished = minor_cycles(report);
     order_.share();
+    const bool solves = calibration != nullptr && !diverged_, entry = solves && calibration->has_entry();
     for (std::size_t g = 0; g < sky_.groups.size(); ++g)
-      if (order_.changed[g]) make_residuals(imager_, sky_, g, data_, folder_);
+      if (order_.changed[g] || entry)
+        make_residuals(imager_, sky_, g, data_, folder_, solves ? calibration : nullptr);
+    if (solves) {
+      std::fill(lowest_.begin(), lowest_.end(), 0.0);
+      const bool moved = calibration->end_entry();
+      if (entry || (!unfinished && moved)) {
+        begin_again();
+        unfinished = true;
+      }
+    }
     if (unfinished && report.n_cycles == max_cycles)
       log_info("stopped after {} major cycles (--nmiter)", max_cycles);
   }
@@ -106,6 +121,11 @@ LoopReport MajorCycles::run(std::size_t max_cycles) {
   order_.share();
   warn_of_excess(report.n_cycles >= max_cycles);
   return report;
+}
+
+void MajorCycles::begin_again() {
+  std::fill(unfinished_.begin(), unfinished_.end(), true);
+  for (Deconvolver& deconvolver : deconvolvers_) deconvolver.begin_again();
 }
 
 bool MajorCycles::minor_cycles(LoopReport& loop) {

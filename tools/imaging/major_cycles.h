@@ -15,6 +15,7 @@
 #include "libcore/base/view.h"
 #include "libcore/cli/tool.h"
 #include "libcore/visibility/imaging.h"
+#include "tools/imaging/calibration/self_calibration.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/field_images.h"
 #include "tools/imaging/imager.h"
@@ -53,7 +54,11 @@ class MajorCycles {
               const std::vector<double>& beam_pixels, const Buffer<std::uint8_t, 2>& mask,
               const std::string& folder);
 
-  LoopReport run(std::size_t max_cycles);
+  /// `calibration`, which may be null, gives the data that are gridded, and is asked for new gains in each
+  /// cycle. After one of its entries was used for the first time, and where cleaning ends but the gains have
+  /// moved, there is a next cycle, which begins to clean anew: what was too faint or an artefact before need
+  /// not be so any more.
+  LoopReport run(std::size_t max_cycles, calibrate::SelfCalibration* calibration = nullptr);
 
   /// The components found in a field.
   std::vector<ModelComponent> components(std::size_t f) const { return deconvolvers_[f].components(); }
@@ -62,6 +67,9 @@ class MajorCycles {
  private:
   /// Runs a minor cycle of each field. Returns whether another major cycle is needed.
   bool minor_cycles(LoopReport& loop);
+
+  /// After the data have been calibrated.
+  void begin_again();
 
   FluxUnit unit() const { return imager_.source.info().flux_unit; }
 

@@ -16,17 +16,25 @@ ResidualSource::ResidualSource(Imager& imager, PreparedGroup& own, const std::ve
                                ImagingSource& data, const std::vector<Buffer<double, 3>>& models,
                                const std::string& folder)
     : imager_(imager), own_(own), fields_(fields), data_(data) {
-  const IdgSetup setup = prediction_setup(imager);
   if (predicts_while_gridding(imager, own_)) {
     for (std::size_t f = 0; f < fields_.size(); ++f) {
-      degridders_.push_back(make_degridder(imager_.device, own_.fields[f].plan, setup));
+      degridders_.push_back(make_degridder(imager_.device, own_.fields[f].plan, prediction_setup(imager)));
       set_model(*degridders_[f], models[f]);
       const LayerRange layers = predicted_layers(imager_, own_, f);
       degridders_[f]->begin_pass(layers);
     }
   } else {
-    keep_residuals(setup, models, folder);
+    keep_residuals(data, models, folder);
   }
+}
+
+ResidualSource::ResidualSource(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
+                               calibrate::SelfCalibration& calibration,
+                               const std::vector<Buffer<double, 3>>& models, const std::string& folder)
+    : imager_(imager), own_(own), fields_(fields), data_(calibration.corrected()), keeps_predictions_(true) {
+  keep_residuals(calibration.uncorrected(), models, folder);
+  imager_.tool.stage("calibrate");
+  calibration.solve(own_.group, *kept_, imager_.block_bytes);
 }
 
 void ResidualSource::rewind(const ChannelGroup& group) {
@@ -43,10 +51,20 @@ bool ResidualSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
     degridders_.clear();  // frees their layers, for the memory of the images
     return false;
   }
-  if (kept_)
+  if (keeps_predictions_) {
+    resize_for_threads(imager_.threads(), block.data.shape(), predicted_);
+    kept_->copy(predicted_);
+    const std::size_t row_values = block.data.extent(1) * block.data.extent(2);
+    parallel_for(imager_.threads(), block.data.extent(0), [&](std::size_t row, unsigned) {
+      const std::complex<float>* from = predicted_.data() + row * row_values;
+      std::complex<float>* to = block.data.data() + row * row_values;
+      for (std::size_t i = 0; i < row_values; ++i) to[i] += from[i];
+    });
+  } else if (kept_) {
     kept_->copy(block.data);
-  else
+  } else {
     for (std::size_t f = 0; f < fields_.size(); ++f) subtract(*degridders_[f], f, block, block.data);
+  }
   return true;
 }
 
@@ -85,20 +103,17 @@ void ResidualSource::subtract(Degridder& degridder, std::size_t f, const Imaging
   });
 }
 
-void ResidualSource::keep_residuals(const IdgSetup& setup, const std::vector<Buffer<double, 3>>& models,
+void ResidualSource::keep_residuals(ImagingSource& data, const std::vector<Buffer<double, 3>>& models,
                                     const std::string& folder) {
-  const auto& common = imager_.tool.common();
-  std::vector<DegridPasses> passes;
-  std::uint64_t needed = own_.passes.host.bytes(own_.passes.layers);
-  for (const FieldGridder& field : own_.fields) {
-    passes.push_back(plan_degrid_passes(imager_.device, field.plan, setup, prediction_demand(imager_, own_)));
-    needed = std::max(needed, passes.back().memory.bytes(passes.back().layers));
-  }
-  needed += own_.other_bytes + static_cast<std::uint64_t>(own_.found.n_visibilities) *
-                                   sizeof(std::complex<float>) * setup.n_data_planes;
-  const bool in_memory = needed <= common.max_memory_bytes;
-  log_verbose("residual visibilities are kept {}: gridding and predicting at once takes more memory",
-              in_memory ? "in memory" : "in a temporary file in " + folder);
+  const KeptPlan plan = plan_kept(imager_, own_);
+  const std::vector<DegridPasses>& passes = plan.fields;
+  const bool in_memory = plan.bytes <= imager_.tool.common().max_memory_bytes;
+  const std::string where = in_memory ? "in memory" : "in a temporary file in " + folder;
+  if (keeps_predictions_)
+    log_verbose("predictions are kept {}", where);
+  else
+    log_verbose("residual visibilities are kept {}: gridding and predicting at once takes more memory",
+                where);
   kept_.emplace(in_memory, folder);
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     auto degridder = make_degridder(imager_.device, own_.fields[f].plan, passes[f].setup);
@@ -106,17 +121,18 @@ void ResidualSource::keep_residuals(const IdgSetup& setup, const std::vector<Buf
     const LayerRange layers = predicted_layers(imager_, own_, f);
     for (std::size_t done = 0; done < layers.n; done += passes[f].layers) {
       degridder->begin_pass({layers.first + done, std::min(passes[f].layers, layers.n - done)});
-      add_pass(*degridder, f);
+      add_pass(data, *degridder, f);
     }
   }
 }
 
-void ResidualSource::add_pass(Degridder& degridder, std::size_t f) {
+void ResidualSource::add_pass(ImagingSource& data, Degridder& degridder, std::size_t f) {
   imager_.tool.stage("predict");
   ImagingBlock block;
-  data_.rewind(own_.group);
+  data.rewind(own_.group);
   kept_->rewind();
-  while (data_.read(block, imager_.block_bytes)) {
+  while (data.read(block, imager_.block_bytes)) {
+    if (keeps_predictions_) block.data.fill({});
     kept_->load(block.data);
     subtract(degridder, f, block, block.data);
     kept_->save(block.data);

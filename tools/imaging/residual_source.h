@@ -20,6 +20,7 @@
 #include "libcore/base/view.h"
 #include "libcore/imaging/prediction_store.h"
 #include "libcore/visibility/imaging.h"
+#include "tools/imaging/calibration/self_calibration.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/imager.h"
 
@@ -33,6 +34,12 @@ class ResidualSource final : public ImagingSource {
   /// for that either.
   ResidualSource(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields, ImagingSource& data,
                  const std::vector<Buffer<double, 3>>& models, const std::string& folder);
+  /// The same for data that are calibrated before anything is subtracted from them: predicts all of the model
+  /// first, for what `calibration.uncorrected()` reads, has the group solved, and then gives what
+  /// calibration.corrected() reads, less the predictions, which are kept meanwhile.
+  ResidualSource(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
+                 calibrate::SelfCalibration& calibration, const std::vector<Buffer<double, 3>>& models,
+                 const std::string& folder);
 
   const ImagingInfo& info() const override { return data_.info(); }
   void rewind(const ChannelGroup& group) override;
@@ -52,11 +59,12 @@ class ResidualSource final : public ImagingSource {
   void subtract(Degridder& degridder, std::size_t f, const ImagingBlock& from,
                 Buffer<std::complex<float>, 3>& data);
 
-  /// Subtracts the model field by field, each in as many passes as it needs.
-  void keep_residuals(const IdgSetup& setup, const std::vector<Buffer<double, 3>>& models,
+  /// Subtracts the model field by field, each in as many passes as it needs: from `data`, or, where only
+  /// predictions are kept, from 0.
+  void keep_residuals(ImagingSource& data, const std::vector<Buffer<double, 3>>& models,
                       const std::string& folder);
 
-  void add_pass(Degridder& degridder, std::size_t f);
+  void add_pass(ImagingSource& data, Degridder& degridder, std::size_t f);
 
   Imager& imager_;
   PreparedGroup& own_;
@@ -64,6 +72,8 @@ class ResidualSource final : public ImagingSource {
   ImagingSource& data_;
   std::vector<std::unique_ptr<Degridder>> degridders_;  ///< [field]; none when residuals are kept
   std::optional<PredictionStore> kept_;
+  bool keeps_predictions_ = false;  ///< alone, not data less these
+  PredictionStore::Data predicted_;
   bool read_ = false;  ///< whether the kept residuals (or the data, while they are predicted) have been read
   BlockMover move_;
 };

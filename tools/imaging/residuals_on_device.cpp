@@ -38,7 +38,7 @@ std::uint64_t bytes_on_device(const Imager& imager, const std::vector<PreparedGr
 
 std::uint64_t bytes_on_device(const Imager& imager, const PreparedGroup& own) {
   if (imager.device.kind != Device::Kind::cuda || imager.ranks.size > 1 || imager.aterms() ||
-      own.fields.size() != 1 || imager.n_data_planes() == 0 || own.n_passes() > 1 ||
+      imager.calibrates || own.fields.size() != 1 || imager.n_data_planes() == 0 || own.n_passes() > 1 ||
       own.passes.where() != GridMemory::gpu)
     return 0;
   return residual_imager_bytes(own.fields[0].plan, imager.n_data_planes(), own.found.load(),

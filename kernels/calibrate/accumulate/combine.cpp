@@ -303,4 +303,24 @@ CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2
   return sums;
 }
 
+ModelFit fit_model(const SlotCells& slot, unsigned n_threads) {
+  const CalibrationSums sums = combine(slot, SumKind::diagonal, {}, n_threads);
+  const SumLayout& layout = sums.layout();
+  const View<const float, 4> recent = sums.recent();
+  ModelFit fit;
+  for (std::size_t group = 0; group < layout.n_groups(); ++group) {
+    const std::size_t n_lanes = std::min(kLanes, layout.n_lanes() - group * kLanes);
+    for (std::size_t b = 0; b < layout.n_baselines(); ++b)
+      for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+        const double power = recent(group, b, own_component(0, 1), lane);
+        fit.data_power += recent(group, b, power_component(1), lane);
+        fit.agreement += recent(group, b, 0, lane);
+        fit.model_power += power;
+        fit.n_samples += recent(group, b, count_component(1), lane);
+        fit.n_baselines += power > 0 ? 1 : 0;
+      }
+  }
+  return fit;
+}
+
 }  // namespace apsyn

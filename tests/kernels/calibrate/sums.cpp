@@ -191,6 +191,51 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_fit_of_known_gains_is_that_of_the_samples) {
+  for (const std::size_t n_products : {1, 2, 4}) {
+    const auto set = hostile_set(n_products, ModelKind::diagonal, 3);
+    const SetSums own(set, SumKind::diagonal, true, 3);
+    const std::size_t n_hands = n_products == 1 ? 1 : 2;
+    std::vector<KnownGains> known(5);
+    std::vector<const KnownGains*> pointers;
+    std::mt19937_64 random(34);
+    std::normal_distribution<float> gauss;
+    for (auto& k : known) {
+      k.value.resize({1, 6, n_hands});
+      for (auto& value : k.value) {
+        const float re = gauss(random), im = gauss(random);
+        value = {re, im};
+      }
+      pointers.push_back(&k);
+    }
+    known[1].value(0, 2, 0) = std::numeric_limits<float>::quiet_NaN();  // its samples leave
+    const ModelFit fit = fit_model({own.pointers, pointers, {0}, 1}, 2);
+    for (const double scale : {1.0, 0.5}) {
+      double want = 0, power = 0;
+      std::size_t n_want = 0;
+      for (std::size_t row = 0; row < set.n_rows(); ++row)
+        for (std::size_t chan = 0; chan < 3; ++chan)
+          for (std::size_t k = 0; k < n_products; ++k) {
+            if (!used(set, row, chan, k) || (n_products == 4 && (k == 1 || k == 2))) continue;
+            const std::size_t p = set.station(row, 0), q = set.station(row, 1), step = set.cell(row),
+                              hand = n_products == 4 ? k / 3 : k;
+            if (step == 1 && hand == 0 && (p == 2 || q == 2)) continue;
+            const Complex g = Complex(known[step].value(0, p, hand)) *
+                              std::conj(Complex(known[step].value(0, q, hand))),
+                          v = set.data(row, chan, k), m = set.model(row, chan, k);
+            want += set.weight(row, chan, k) * std::norm(v - scale * g * m);
+            power += set.weight(row, chan, k) * std::norm(v);
+            ++n_want;
+          }
+      // Sums of float32, of terms that may cancel.
+      BOOST_CHECK_SMALL(fit.chi2(scale) - want, 1e-5 * (power + want));
+      BOOST_CHECK_EQUAL(fit.n_samples, static_cast<double>(n_want));
+    }
+    BOOST_CHECK_GT(fit.n_baselines, 0u);
+    BOOST_CHECK_LE(fit.n_baselines, 15 * n_hands);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(models_of_fewer_products_are_those_of_more) {
   auto set = hostile_set(4, ModelKind::unpolarised, 5);
   Buffer<std::complex<float>, 3> one({set.n_rows(), 5, 1}), two({set.n_rows(), 5, 2});

@@ -27,6 +27,9 @@ std::vector<TimeSlot> make_slots(std::span<const MsIntegration> integrations, do
 std::vector<std::uint32_t> make_cells(const std::vector<std::vector<TimeSlot>>& terms,
                                       std::size_t n_integrations);
 
+/// The integration of a row: the first whose time is not before the row's.
+std::size_t integration_at(std::span<const MsIntegration> integrations, double time_mjd_s);
+
 /// Solutions in the channels of one window.
 struct ChannelBlocks {
   std::vector<std::uint32_t> of_channel;  ///< [chan]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/calibrate/slots.h"
+#include "tools/imaging/calibration/slots.h"
 
 #include <algorithm>
 #include <cmath>
@@ -79,6 +79,12 @@ std::vector<std::uint32_t> make_cells(const std::vector<std::vector<TimeSlot>>& 
       if (slot.first > 0) begins[slot.first] = 1;
   for (std::size_t i = 1; i < n_integrations; ++i) begins[i] += begins[i - 1];
   return begins;
+}
+
+std::size_t integration_at(std::span<const MsIntegration> integrations, double time_mjd_s) {
+  const auto at = std::lower_bound(integrations.begin(), integrations.end(), time_mjd_s,
+                                   [](const MsIntegration& i, double t) { return i.time_mjd_s < t; });
+  return static_cast<std::size_t>(at - integrations.begin());
 }
 
 ChannelBlocks make_blocks(const MsSpectralWindow& window, std::size_t channels) {

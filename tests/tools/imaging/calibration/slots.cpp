@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // When and where solutions hold: rounding to integrations, scans, gaps, blocks of channels.
-#include "tools/calibrate/slots.h"
+#include "tools/imaging/calibration/slots.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
