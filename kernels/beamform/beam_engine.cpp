@@ -67,9 +67,10 @@ class CpuBeamEngine final : public BeamEngine {
   }
 
   std::shared_ptr<SpectrumSource> source_;
-  std::size_t n_chan_, block_spectra_, batch_chan_;
+  std::size_t n_chan_;
   std::int64_t n_integrate_;
   bool meets_tiles_;  ///< some integrations begin with a tile
+  std::size_t block_spectra_, batch_chan_;
   std::optional<BeamGains> coming_;
   std::unique_ptr<Beamformer> beamformer_;
   SpectraBlock spectra_;
