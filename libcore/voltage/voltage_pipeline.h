@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,7 +70,7 @@ template <class Result>
 class ResultWriter {
  public:
   using Write = std::function<void(StreamItem<Result>&)>;
-  explicit ResultWriter(const Write& write) : thread_([this, &write] { write_all(write); }) {}
+  explicit ResultWriter(const Write& write) : write_(write) {}
   ~ResultWriter() {
     waiting_.close();
     if (thread_.joinable()) thread_.join();
@@ -94,20 +95,34 @@ class ResultWriter {
     results.results = std::move(item.results);
     results.n_results = std::exchange(item.n_results, 0);
     item.results.clear();
+    if (!has_thread()) {
+      write_(results);
+      return give_back(std::move(results.results));
+    }
     if (!waiting_.push(std::move(results))) error_.rethrow();
   }
   /// Waits until all is written. Throws what a write threw.
   void finish() {
     waiting_.close();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
     error_.rethrow();
   }
 
  private:
-  void write_all(const Write& write) {
+  /// Starts it for the first results. Where the system gives no more, the caller writes.
+  bool has_thread() {
+    if (thread_.joinable() || refused_) return !refused_;
+    try {
+      thread_ = std::thread([this] { write_all(); });
+    } catch (const std::system_error&) {
+      refused_ = true;
+    }
+    return !refused_;
+  }
+  void write_all() {
     try {
       while (auto item = waiting_.pop()) {
-        write(*item);
+        write_(*item);
         give_back(std::move(item->results));
       }
     } catch (...) {
@@ -116,6 +131,8 @@ class ResultWriter {
     }
   }
 
+  const Write& write_;
+  bool refused_ = false;
   BoundedQueue<StreamItem<Result>> waiting_{1};
   std::mutex mutex_;
   std::vector<std::vector<Result>> free_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <system_error>
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/channelise/channelise_cuda.h"
@@ -56,7 +57,11 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
     }
     // Samples are counted while the engine, which may be a GPU's, has them.
     std::future<void> counted;
-    if (!item.last) counted = std::async(std::launch::async, [&] { counter.add(item.block); });
+    try {
+      if (!item.last) counted = std::async(std::launch::async, [&] { counter.add(item.block); });
+    } catch (const std::system_error&) {  // no thread can be started
+      counter.add(item.block);
+    }
     process_item(*engine, item);
     if (counted.valid()) counted.get();
     advance_to(before_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s);
