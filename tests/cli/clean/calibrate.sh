@@ -51,16 +51,19 @@ expect_near "$(awk -v a="$rest" -v b="$(rms found)" 'BEGIN { print a / b }')" 1 
 
 # Channel groups, single polarisations, a model column and little memory; the same bits for any number of threads.
 entries='--calibrate phase:20s,phase:8s,gain:all'
+# A program with CUDA takes 9 MB more by itself.
+limit=120
+[[ $(clean --version) == *'architectures: none'* ]] || limit=129
 # shellcheck disable=SC2086
 {
   run clean -q obs.ms --column RAW $image $entries --threads 1 -o one
   run clean -q obs.ms --column RAW $image $entries --threads 3 -o three
   run clean -q obs.ms --column RAW $image $entries --channels-out 2 --join-channels --calibrate-solutions groups.h5 -o groups
   run clean -q obs.ms --column RAW $image $entries --pol XX,YY --update-model -o hands
-  run clean -v obs.ms --column RAW $image $entries --max-memory 130MB -o little
+  run clean -v obs.ms --column RAW $image $entries --max-memory ${limit}MB -o little
 }
 expect_stderr "predictions are kept in a temporary file"
-expect_peak 130
+expect_peak $limit
 cmp -s <(tail -c +20000 one-residual.fits) <(tail -c +20000 three-residual.fits) || fail "the number of threads changes the residual"
 for name in groups-MFS little; do
   awk -v found="$(rms $name)" -v true="$(rms true)" 'BEGIN { exit !(found > 0 && found < 1.1 * true) }' ||
