@@ -15,9 +15,8 @@
 namespace apsyn {
 
 /// Factors of imaging weights on a uv grid (kernels/weighting/image_weights.h): a visibility at (u, v), or
-/// with v < 0 at
-/// (-u, -v), takes that of the cell (floor(u n_u cell_rad + n_u / 2), floor(v n_v cell_rad)), and 0 outside
-/// of the grid.
+/// with v < 0 at (-u, -v), takes that of the cell (floor(u n_u cell_rad + n_u / 2), floor(v n_v cell_rad)),
+/// and 0 outside of the grid.
 struct CellFactors {
   View<const double, 2> factor;  ///< [v][u], n_v / 2 rows of n_u
   double cell_rad = 0;

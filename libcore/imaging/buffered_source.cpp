@@ -23,10 +23,6 @@ void copy(const ImagingBlock& from, ImagingBlock& to) {
   to.time_mjd_s = from.time_mjd_s;
 }
 
-bool same(const ChannelGroup& a, const ChannelGroup& b) {
-  return a.low_hz == b.low_hz && a.high_hz == b.high_hz && a.n_channels == b.n_channels;
-}
-
 }  // namespace
 
 BufferedSource::BufferedSource(std::unique_ptr<ImagingSource> source, std::uint64_t max_bytes)
@@ -58,7 +54,7 @@ void BufferedSource::rewind(const ChannelGroup& group) {
     pending_.wait();
     pending_ = {};
   }
-  if (complete_ && same(group, group_)) {
+  if (complete_ && group.takes_same(group_)) {
     next_kept_ = 0;
     return;
   }

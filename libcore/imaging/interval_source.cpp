@@ -108,7 +108,7 @@ void IntervalSource::choose_all() {
 }
 
 void IntervalSource::rewind(const ChannelGroup& group) {
-  if (group.low_hz != group_.low_hz || group.high_hz != group_.high_hz) seen_.clear();
+  if (!group.takes_same(group_)) seen_.clear();
   group_ = group;
   n_lent_ = 0;
   source_.rewind(group);

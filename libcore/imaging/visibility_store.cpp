@@ -60,10 +60,6 @@ void reserve(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::si
   block.time_mjd_s.clear();
 }
 
-bool same(const ChannelGroup& a, const ChannelGroup& b) {
-  return a.low_hz == b.low_hz && a.high_hz == b.high_hz;
-}
-
 }  // namespace
 
 VisibilityStore::VisibilityStore(ImagingSource& source, const std::vector<ChannelGroup>& groups,
@@ -195,8 +191,8 @@ void VisibilityStore::keep_none() {
 }
 
 std::size_t VisibilityStore::find(const ChannelGroup& group) const {
-  const auto found =
-      std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return same(kept.group, group); });
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const Kept& kept) { return kept.group.takes_same(group); });
   if (found == kept_.end()) throw std::invalid_argument("VisibilityStore: not one of its channel groups");
   return static_cast<std::size_t>(found - kept_.begin());
 }

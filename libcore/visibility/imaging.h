@@ -26,6 +26,10 @@ struct ChannelGroup {
   double skew_hz = 0;              ///< how much wider the highest channel is than the lowest
   /// Half-way between the edges.
   double centre_hz() const { return (low_hz + high_hz) / 2 + skew_hz / 4; }
+  /// Whether both take the same channels of the same data.
+  bool takes_same(const ChannelGroup& other) const {
+    return low_hz == other.low_hz && high_hz == other.high_hz;
+  }
 };
 
 /// Rows of one set of channels. Weight 0 = no data.

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <memory>
-#include <system_error>
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/channelise/channelise_cuda.h"
@@ -16,6 +14,7 @@
 #include "libcore/measures/delay_tracker.h"
 #include "libcore/streams/open_voltages.h"
 #include "libcore/system/device.h"
+#include "libcore/system/worker_pool.h"
 #include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage.h"
 #include "libcore/voltage/voltage_pipeline.h"
@@ -56,14 +55,10 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
       plan_.mean.gains = gains_of(plan_, voltages);
     }
     // Samples are counted while the engine, which may be a GPU's, has them.
-    std::future<void> counted;
-    try {
-      if (!item.last) counted = std::async(std::launch::async, [&] { counter.add(item.block); });
-    } catch (const std::system_error&) {  // no thread can be started
-      counter.add(item.block);
-    }
+    TaskGroup counting(2);
+    if (!item.last) counting.run([&](unsigned) { counter.add(item.block); });
     process_item(*engine, item);
-    if (counted.valid()) counted.get();
+    counting.wait();
     advance_to(before_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s);
   };
   steps.write = [&](StreamItem<FxResult>& item) {

@@ -120,6 +120,57 @@ void warn_of_null(const Imager& imager, const ChannelGroup& group, const Field& 
   }
 }
 
+/// Grids the blocks of `source`, in as many passes as the layers take, and sums their weights.
+void grid_blocks(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields, ImagingSource& source,
+                 double n_visibilities, std::vector<GroupImages>& images) {
+  const std::vector<RankShare>& shares = own.shares;
+  const std::size_t n_layers = own.n_layers, layers = std::min(n_layers, own.passes.layers);
+  const std::size_t n_passes = own.n_passes();
+  Progress progress(imager.tool, "gridding", n_visibilities * static_cast<double>(n_passes), "vis");
+  Buffer<float, 3>& weighted = imager.weighted;
+  BlockMover move;
+  double done = 0;
+  for (std::size_t first = 0; first < n_layers; first += layers) {
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      own.fields[f].gridder->begin_pass(shares[f].layers.part(first, layers));
+    source.rewind(own.group);
+    std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
+    while (const ImagingBlock* block = source.next(imager.block_bytes)) {
+      imager.tool.stage("grid");
+      own.weights->apply(*block, imager.threads(), weighted);
+      // One thread adds the weights in order while others grid.
+      std::future<void> summed;
+      if (first == 0)
+        summed = std::async(std::launch::async, [&] {
+          for (GroupImages& of_field : images) add_weights(imager, weighted, of_field.weight_sum);
+        });
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        FieldGridder& field = own.fields[f];
+        const RankShare& share = shares[f];
+        GridBlock whole = move(*block, weighted, fields[f]);
+        if (imager.options.psf_only) whole.data = {};
+        std::size_t first_row = 0;  // of the part
+        field.for_each_part(*block, whole, [&](GridBlock part) {
+          const std::size_t n_rows = part.uvw_m.extent(0);
+          if (first == 0 && field.beam && imager.ranks.root() && n_rows > 0)
+            field.beam->add(part, imager.source.info().stations[block->station(first_row, 0)].input);
+          const RankShare::Rows own_rows = share.rows_of_part(first_row, n_rows, whole.uvw_m.extent(0));
+          first_row += n_rows;
+          if (own_rows.n == 0) return;
+          if (own_rows.n < n_rows) part = rows_of(part, own_rows.skip, own_rows.n);
+          part.id = n_passes > 1 && !field.screens ? ++id : 0;
+          field.gridder->grid(part);
+        });
+      }
+      if (summed.valid()) summed.get();
+      progress.update(done += static_cast<double>(weighted.size() / weighted.extent(2)));
+    }
+    imager.tool.stage("layers");
+    for (FieldGridder& field : own.fields) field.gridder->end_pass();
+    imager.tool.stage("grid");
+  }
+}
+
 }  // namespace
 
 IdgSetup prediction_setup(const Imager& imager) {
@@ -296,54 +347,11 @@ std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const s
     if (field.screens) field.beam = std::make_unique<AverageBeam>(field.plan, imager.setup());
   std::vector<GroupImages> images(fields.size());
   for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
-  if (own.kept) grid_kept(imager, own, images[0]);
-  const std::vector<RankShare>& shares = own.shares;
-  const std::size_t n_layers = own.kept ? 0 : own.n_layers, layers = std::min(n_layers, own.passes.layers);
-  const std::size_t n_passes = own.n_passes();
   const double n_visibilities = share * own.found.n_visibilities;
-  Progress progress(imager.tool, "gridding", n_visibilities * static_cast<double>(n_passes), "vis");
-  Buffer<float, 3>& weighted = imager.weighted;
-  BlockMover move;
-  double done = 0;
-  for (std::size_t first = 0; first < n_layers; first += layers) {
-    for (std::size_t f = 0; f < fields.size(); ++f)
-      own.fields[f].gridder->begin_pass(shares[f].layers.part(first, layers));
-    source.rewind(own.group);
-    std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
-    while (const ImagingBlock* block = source.next(imager.block_bytes)) {
-      imager.tool.stage("grid");
-      own.weights->apply(*block, imager.threads(), weighted);
-      // One thread adds the weights in order while others grid.
-      std::future<void> summed;
-      if (first == 0)
-        summed = std::async(std::launch::async, [&] {
-          for (GroupImages& of_field : images) add_weights(imager, weighted, of_field.weight_sum);
-        });
-      for (std::size_t f = 0; f < fields.size(); ++f) {
-        FieldGridder& field = own.fields[f];
-        const RankShare& share = shares[f];
-        GridBlock whole = move(*block, weighted, fields[f]);
-        if (imager.options.psf_only) whole.data = {};
-        std::size_t first_row = 0;  // of the part
-        field.for_each_part(*block, whole, [&](GridBlock part) {
-          const std::size_t n_rows = part.uvw_m.extent(0);
-          if (first == 0 && field.beam && imager.ranks.root() && n_rows > 0)
-            field.beam->add(part, imager.source.info().stations[block->station(first_row, 0)].input);
-          const RankShare::Rows own_rows = share.rows_of_part(first_row, n_rows, whole.uvw_m.extent(0));
-          first_row += n_rows;
-          if (own_rows.n == 0) return;
-          if (own_rows.n < n_rows) part = rows_of(part, own_rows.skip, own_rows.n);
-          part.id = n_passes > 1 && !field.screens ? ++id : 0;
-          field.gridder->grid(part);
-        });
-      }
-      if (summed.valid()) summed.get();
-      progress.update(done += static_cast<double>(weighted.size() / weighted.extent(2)));
-    }
-    imager.tool.stage("layers");
-    for (FieldGridder& field : own.fields) field.gridder->end_pass();
-    imager.tool.stage("grid");
-  }
+  if (own.kept)
+    grid_kept(imager, own, images[0]);
+  else
+    grid_blocks(imager, own, fields, source, n_visibilities, images);
   imager.n_gridded +=
       n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
   for (std::size_t f = 0; f < fields.size(); ++f) {

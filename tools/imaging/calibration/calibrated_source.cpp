@@ -44,8 +44,7 @@ void CalibratedSource::rewind(const ChannelGroup& group) {
   gains_.clear();
   if (chains_ == nullptr) return;
   for (const GainChain& chain : *chains_)
-    if (chain.group().low_hz == group.low_hz && chain.group().high_hz == group.high_hz && !chain.empty())
-      chain_ = &chain;
+    if (chain.group().takes_same(group) && !chain.empty()) chain_ = &chain;
 }
 
 bool CalibratedSource::read(ImagingBlock& block, std::uint64_t max_bytes) {

@@ -146,9 +146,8 @@ SelfCalibration::SelfCalibration(ImagingSource& products, CalibratedSet set, Sel
 }
 
 std::size_t SelfCalibration::find(const ChannelGroup& group) const {
-  const auto at = std::find_if(chains_.begin(), chains_.end(), [&](const GainChain& chain) {
-    return chain.group().low_hz == group.low_hz && chain.group().high_hz == group.high_hz;
-  });
+  const auto at = std::find_if(chains_.begin(), chains_.end(),
+                               [&](const GainChain& chain) { return chain.group().takes_same(group); });
   if (at == chains_.end()) throw std::invalid_argument("SelfCalibration: not one of its channel groups");
   return static_cast<std::size_t>(at - chains_.begin());
 }

@@ -144,7 +144,7 @@ ImageWeights weights_for(const std::vector<ImagingBlock>& blocks) {
 }
 
 /// Products of weights are the host's to the last bit; what remains are the orders of sums, and those of rows
-/// in subgrids: float32's rounding.
+/// in subgrids: float32's rounding. Measured: 6.5e-7 to 7.3e-7.
 void compare(const Result& a, const Result& b) {
   for (std::size_t p = 0; p < 4; ++p) {
     BOOST_TEST(b.weight_sums[p] > 0);
