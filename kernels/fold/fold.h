@@ -3,10 +3,11 @@
 //
 //   phi(t, nu) = x - PDOT x^2 / 2,   x = (t - kDispersion DM / nu^2) / P
 //
-// t counts from the start of the data to the middle of the sample, nu is the channel's centre; or phi is what
-// FoldPlan::phases says. A sample goes whole into the bin that holds the fraction of phi, evaluated for each
-// sample and channel in float64: no delay is rounded to samples. Channels are brought to mean 0 and variance
-// 1 by their first valid samples, so that gains do not weigh and all channels of like sensitivity count alike.
+// t counts from the start of the data to the middle of the sample, nu is the channel's centre; or phi is
+// what FoldPlan::phases says. A sample goes whole into the bin that holds the fraction of phi, evaluated for
+// each sample and channel in float64: no delay is rounded to samples. Channels are brought to mean 0 and
+// variance 1 by their first valid samples, so that gains do not weigh and all channels of like sensitivity
+// count alike.
 //
 // A thread owns whole bands of channels; sums are float64 in the order of time: results do not depend on the
 // number of threads or on how the data arrive.

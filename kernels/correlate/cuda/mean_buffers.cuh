@@ -17,7 +17,7 @@ struct MeanOutput {
   float* weight = nullptr;
   /// The stream for copies; without one, that of the sums. With a separate stream, sums need not wait for
   /// copies.
-  std::optional<cudaStream_t> stream;
+  std::optional<cudaStream_t> stream{};
 };
 
 class MeanBuffers {
