@@ -11,7 +11,7 @@ if(NOT pangocairo_FOUND)
 endif()
 pkg_check_modules(cfitsio REQUIRED IMPORTED_TARGET cfitsio)
 pkg_check_modules(erfa REQUIRED IMPORTED_TARGET erfa)
-pkg_check_modules(hdf5 IMPORTED_TARGET hdf5-serial)  # Debian's name of the library without MPI
+pkg_search_module(hdf5 IMPORTED_TARGET hdf5-serial hdf5)  # Debian's name of the library without MPI comes first
 if(NOT hdf5_FOUND)
   message(FATAL_ERROR "Files of solutions are HDF5, whose library is not there: install Debian's libhdf5-dev")
 endif()
