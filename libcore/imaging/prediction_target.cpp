@@ -76,7 +76,7 @@ void PredictionTarget::rewind(const std::function<bool(double)>& wanted, const S
   state_->reader.rewind();
 }
 
-bool PredictionTarget::read(PredictionBlock& block, std::size_t max_visibilities) {
+bool PredictionTarget::read(PredictionBlock& block, std::size_t max_visibilities, unsigned n_threads) {
   State& state = *state_;
   std::size_t max_channels = 1;
   for (const auto& channels : state.channels) max_channels = std::max(max_channels, channels.size());
@@ -92,7 +92,7 @@ bool PredictionTarget::read(PredictionBlock& block, std::size_t max_visibilities
     ImagingBlock& at = block.at;
     at.channel_hz.resize({block.channels.size()});
     for (std::size_t i = 0; i < block.channels.size(); ++i) at.channel_hz(i) = channel_hz[block.channels[i]];
-    block.without_uvw = move_to_centre(block.rows, state.reader.fields(), state.centre, at);
+    block.without_uvw = move_to_centre(block.rows, state.reader.fields(), state.centre, at, n_threads);
     const std::size_t n_row = block.rows.row_number.size();
     at.station.resize({n_row, 2});
     for (std::size_t row = 0; row < n_row; ++row) {

@@ -40,8 +40,9 @@ class PredictionTarget {
 
   /// Back to the first row, now for the channels that `wanted` takes, about another centre.
   void rewind(const std::function<bool(double freq_hz)>& wanted, const SkyDirection& centre);
-  /// Up to max_visibilities (rows times channels, but at least one row); false at the end.
-  bool read(PredictionBlock& block, std::size_t max_visibilities);
+  /// Up to max_visibilities (rows times channels, but at least one row); false at the end. Coordinates are
+  /// turned by up to n_threads threads.
+  bool read(PredictionBlock& block, std::size_t max_visibilities, unsigned n_threads = 1);
 
  private:
   struct State;

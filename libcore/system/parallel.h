@@ -30,7 +30,7 @@ void parallel_for(unsigned n_threads, std::size_t n_items,
 template <class T, std::size_t Rank>
 void resize_by_threads(unsigned n_threads, const typename Buffer<T, Rank>::Shape& shape,
                        Buffer<T, Rank>& to) {
-  constexpr std::size_t piece = std::size_t{1} << 22;
+  constexpr std::size_t piece = std::size_t{1} << 19;
   to.resize_for_overwrite(shape);
   const std::span<T> all = to.view().span();
   parallel_for(n_threads, (all.size() + piece - 1) / piece, [&](std::size_t item, unsigned) {

@@ -40,7 +40,7 @@ class ImageModelSource final : public ModelSource {
       part.task.visibility_bytes =
           sizeof(std::complex<float>) * (groups_[g].planes.size() + info_.products.size());
       part.task.max_block = part.task.block_bytes / part.task.visibility_bytes;
-      imaging::survey(target_, groups_[g].centre, part.task);
+      imaging::survey(target_, groups_[g].centre, tool.common().threads, part.task);
       if (part.task.n_visibilities == 0) continue;
       part.task.blocks_bytes = part.task.block_bytes;
       part.predictor =

@@ -80,7 +80,8 @@ Task make_task(const Tool& tool, const PredictionOptions& options, const Model& 
   task.visibility_bytes =
       static_cast<std::uint64_t>(sizeof(std::complex<float>) * (static_cast<double>(n_planes) + n_products));
   task.max_block = task.block_bytes / task.visibility_bytes;
-  survey(target, model.groups.empty() ? target.phase_centre() : model.groups[part].centre, task);
+  survey(target, model.groups.empty() ? target.phase_centre() : model.groups[part].centre,
+         tool.common().threads, task);
   // A set with fewer visibilities than the blocks could hold fills them only in part.
   task.blocks_bytes =
       std::min(2 * task.block_bytes,

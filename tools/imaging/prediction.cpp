@@ -14,15 +14,16 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/view.h"
 #include "libcore/imaging/prediction_store.h"
+#include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
 #include "tools/imaging/rank_rows.h"
 
 namespace apsyn::imaging {
 
-void survey(PredictionTarget& target, const SkyDirection& centre, Task& task) {
+void survey(PredictionTarget& target, const SkyDirection& centre, unsigned n_threads, Task& task) {
   PredictionBlock block;
   target.rewind(task.wanted, centre);
-  while (target.read(block, task.max_block)) {
+  while (target.read(block, task.max_block, n_threads)) {
     const auto [low, high] = std::minmax_element(block.at.channel_hz.begin(), block.at.channel_hz.end());
     const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
     for (std::size_t row = 0; row < block.at.uvw_m.extent(0); ++row) {
@@ -53,6 +54,7 @@ double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& outp
   const auto mix = predictor.mix(target);
   const double n_values = task.n_visibilities * static_cast<double>(planes.size());
   const std::size_t n_passes = predictor.n_passes();
+  const unsigned n_threads = tool.common().threads;
   PredictionStore store(n_passes == 1 || kept_in_memory(tool, predictor, task));
   Progress progress(tool, "predicting", task.n_visibilities * static_cast<double>(n_passes), "vis");
   PredictionBlock block, next;
@@ -63,7 +65,7 @@ double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& outp
   const auto read = [&](PredictionBlock& into) {
     return std::async(std::launch::async, [&] {
       if (output) output->wait();
-      return target.read(into, task.max_block);
+      return target.read(into, task.max_block, n_threads);
     });
   };
   for (std::size_t pass = 0; pass < n_passes; ++pass) {
@@ -75,7 +77,8 @@ double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& outp
     tool.stage("read");
     for (bool found = read(block).get(); found; std::swap(block, next)) {
       std::future<bool> more = read(next);
-      data.resize({block.rows.row_number.size(), block.channels.size(), planes.size()});
+      resize_by_threads(n_threads, {block.rows.row_number.size(), block.channels.size(), planes.size()},
+                        data);
       store.load(data);
       tool.stage("predict");
       predictor.predict(block, data);

@@ -15,7 +15,7 @@
 namespace apsyn::imaging {
 
 /// First pass: counts the visibilities and finds the largest |u|, |v| and |w| about `centre`.
-void survey(PredictionTarget& target, const SkyDirection& centre, Task& task);
+void survey(PredictionTarget& target, const SkyDirection& centre, unsigned n_threads, Task& task);
 
 /// Memory for rows that are kept so that several passes can add to them.
 double kept_bytes(const Predictor& predictor, const Task& task);

@@ -37,12 +37,8 @@ void Output::write(PredictionBlock& block, const Buffer<std::complex<double>, 2>
   wait();
   std::swap(block_, block);
   std::swap(planes_, planes);
-  mix_.resize_for_overwrite(mix.shape());
-  std::copy(mix.begin(), mix.end(), mix_.begin());
-  pending_ = std::async(std::launch::async, [this] {
-    combine();
-    column_->write(block_.rows, block_.channels, values_, n_threads_);
-  });
+  mix_.emplace(mix, combine_ == Combine::subtract ? -1 : 1);
+  pending_ = std::async(std::launch::async, [this] { write_pending(); });
 }
 
 void Output::commit(const std::vector<std::string>& history) {
@@ -50,40 +46,34 @@ void Output::commit(const std::vector<std::string>& history) {
   column_->commit(history);
 }
 
-void Output::combine() {
-  const std::size_t n_row = planes_.extent(0), n_chan = planes_.extent(1), n_plane = planes_.extent(2),
-                    n_product = mix_.extent(0);
-  resize_for_threads(n_threads_, {n_row, n_chan, n_product}, values_);
-  if (input_) input_->read(block_.rows, block_.channels, values_, n_threads_);
-  const double sign = combine_ == Combine::subtract ? -1 : 1;
-  constexpr std::size_t rows_at_once = 64;
-  parallel_for(n_threads_, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
-    for (std::size_t row = item * rows_at_once; row < std::min(n_row, (item + 1) * rows_at_once); ++row) {
-      std::complex<float>* value = &values_(row, 0, 0);
-      if (!input_) std::fill_n(value, n_chan * n_product, std::complex<float>{});
-      if (std::binary_search(block_.without_uvw.begin(), block_.without_uvw.end(), row)) continue;
-      const std::complex<float>* plane = &planes_(row, 0, 0);
-      for (std::size_t chan = 0; chan < n_chan; ++chan, plane += n_plane)
-        for (std::size_t product = 0; product < n_product; ++product, ++value) {
-          const std::complex<double>* factor = &mix_(product, 0);
-          double re = 0, im = 0;
-          for (std::size_t p = 0; p < n_plane; ++p) {
-            // Multiplied by hand, because the operator for complex numbers checks for infinities.
-            const double x = plane[p].real(), y = plane[p].imag();
-            re += factor[p].real() * x - factor[p].imag() * y;
-            im += factor[p].real() * y + factor[p].imag() * x;
-          }
-          // Rounded as if it were written to a separate column, so that a prediction minus itself is 0.
-          const std::complex<float> predicted(static_cast<float>(sign * re), static_cast<float>(sign * im));
-          if (!std::isfinite(predicted.real()) || !std::isfinite(predicted.imag()))
-            throw FailureError(
-                "{}: row {}: a predicted visibility is not finite: look for fluxes, pixels or A-terms that "
-                "are too large for numbers of 32 bits",
-                path_, block_.rows.row_number[row]);
-          *value += predicted;
-        }
-    }
-  });
+void Output::write_pending() {
+  if (input_) {
+    resize_for_threads(n_threads_, {planes_.extent(0), planes_.extent(1), mix_->n_products()}, input_values_);
+    input_->read(block_.rows, block_.channels, input_values_, n_threads_);
+  }
+  column_->write(
+      block_.rows, block_.channels, mix_->n_products(),
+      [this](std::size_t first_row, View<std::complex<float>, 3> cells) { make_cells(first_row, cells); },
+      n_threads_);
+}
+
+/// From a thread of several.
+void Output::make_cells(std::size_t first_row, View<std::complex<float>, 3> cells) const {
+  const std::size_t n_chan = planes_.extent(1), row_values = n_chan * mix_->n_products();
+  for (std::size_t i = 0; i < cells.extent(0); ++i) {
+    const std::size_t row = first_row + i;
+    std::complex<float>* values = cells.data() + i * row_values;
+    if (input_)
+      std::copy_n(&input_values_(row, 0, 0), row_values, values);
+    else if (!block_.without_uvw.empty())
+      std::fill_n(values, row_values, std::complex<float>{});
+    if (std::binary_search(block_.without_uvw.begin(), block_.without_uvw.end(), row)) continue;
+    if (!mix_->apply(&planes_(row, 0, 0), n_chan, input_.has_value(), values))
+      throw FailureError(
+          "{}: row {}: a predicted visibility is not finite: look for fluxes, pixels or A-terms that are too "
+          "large for numbers of 32 bits",
+          path_, block_.rows.row_number[row]);
+  }
 }
 
 }  // namespace apsyn::imaging

@@ -11,6 +11,7 @@
 #include "libcore/base/view.h"
 #include "libcore/formats/ms/columns.h"
 #include "libcore/imaging/prediction_target.h"
+#include "tools/imaging/plane_mix.h"
 #include "tools/imaging/prediction_options.h"
 
 namespace apsyn::imaging {
@@ -37,7 +38,8 @@ class Output {
   void commit(const std::vector<std::string>& history);
 
  private:
-  void combine();
+  void write_pending();
+  void make_cells(std::size_t first_row, View<std::complex<float>, 3> cells) const;
 
   std::string path_;
   Combine combine_;
@@ -46,8 +48,8 @@ class Output {
   std::optional<VisibilityColumnWriter> column_;
   PredictionBlock block_;                  ///< what is being written
   Buffer<std::complex<float>, 3> planes_;  ///< [row][chan][plane]
-  Buffer<std::complex<double>, 2> mix_;    ///< [product][plane]
-  Buffer<std::complex<float>, 3> values_;  ///< [row][chan][product]
+  std::optional<PlaneMix> mix_;
+  Buffer<std::complex<float>, 3> input_values_;  ///< [row][chan][product] of the column that is added to
   /// Declared last, so that it finishes before the members that it uses are destroyed.
   std::future<void> pending_;
 };

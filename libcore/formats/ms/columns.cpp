@@ -163,27 +163,40 @@ VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const Ms
 VisibilityColumnWriter::~VisibilityColumnWriter() = default;
 
 void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::size_t>& channels,
-                                   View<const std::complex<float>, 3> data, unsigned n_threads) {
+                                   std::size_t n_products, const MakeCells& make, unsigned n_threads) {
   if (rows.row_number.empty()) return;
   State& state = *state_;
   const Addresses addresses(state.meta, state.selection, rows, channels);
-  const auto fetch = [&](const ChannelRun& run, const RowSpan& span, casacore::Complex* to) {
+  using Made = View<const std::complex<float>, 3>;
+  const auto made = [&](const RowSpan& span) -> Made {
+    thread_local Buffer<std::complex<float>, 3> cells;
+    cells.resize_for_overwrite({span.n, channels.size(), n_products});
+    make(span.first, cells);
+    return cells;
+  };
+  const auto fetch = [&](const Made& from, const ChannelRun& run, const RowSpan& span,
+                         casacore::Complex* to) {
     addresses.for_cells(run, span, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
-      to[at] = data(row, chan, p);
+      to[at] = from(row - span.first, chan, p);
     });
   };
-  const std::vector<RowSpan> spans = consecutive_rows(rows, channels.size(), data.extent(2));
+  const std::vector<RowSpan> spans = consecutive_rows(rows, channels.size(), n_products);
   if (state.in_files(spans, addresses)) {
-    parallel_for(n_threads, spans.size(), [&](std::size_t item, unsigned) {
-      const RowSpan& span = spans[item];
-      for (const ChannelRun& run : addresses.runs) {
-        const casacore::Complex* from = &data(span.first, 0, 0);
-        if (!addresses.as_stored(run, data.extent(1))) {
-          casacore::Complex* cells = cells_between(span.n * run.n * addresses.description.n_corr).data();
-          fetch(run, span, cells);
-          from = cells;
+    // A thread takes neighbours, which lie in the same part of the file.
+    constexpr std::size_t kAtOnce = 4;
+    parallel_for(n_threads, (spans.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t item, unsigned) {
+      for (std::size_t i = item * kAtOnce; i < std::min(spans.size(), (item + 1) * kAtOnce); ++i) {
+        const RowSpan& span = spans[i];
+        const Made cells = made(span);
+        for (const ChannelRun& run : addresses.runs) {
+          const casacore::Complex* from = cells.data();
+          if (!addresses.as_stored(run, channels.size())) {
+            casacore::Complex* between = cells_between(span.n * run.n * addresses.description.n_corr).data();
+            fetch(cells, run, span, between);
+            from = between;
+          }
+          state.files->write(addresses.row(span), span.n, addresses.first_channel(run), run.n, from);
         }
-        state.files->write(addresses.row(span), span.n, addresses.first_channel(run), run.n, from);
       }
     });
     return;
@@ -193,17 +206,11 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
     check_cells(state.column, state.tiles, addresses.cell(), rows, state.path);
   });
   with_writing_set(state.path, [&] {
-    for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
+    for_row_spans(rows, channels.size(), n_products, [&](const RowSpan& span) {
+      const Made cells = made(span);
       for (const ChannelRun& run : addresses.runs) {
-        if (addresses.as_stored(run, data.extent(1))) {
-          // casacore shares this memory and only reads it.
-          const Cells cells(addresses.shape(run, span),
-                            const_cast<casacore::Complex*>(&data(span.first, 0, 0)), casacore::SHARE);
-          state.column.putColumnCells(addresses.rows(span), addresses.section(run), cells);
-          continue;
-        }
         state.cells.resize(addresses.shape(run, span));
-        fetch(run, span, state.cells.data());
+        fetch(cells, run, span, state.cells.data());
         state.column.putColumnCells(addresses.rows(span), addresses.section(run), state.cells);
       }
     });

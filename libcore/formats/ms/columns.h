@@ -4,6 +4,7 @@
 #pragma once
 
 #include <complex>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,10 +57,12 @@ class VisibilityColumnWriter {
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
                          const VisibilityColumnState& inspected, FluxUnit unit = FluxUnit::jansky);
   ~VisibilityColumnWriter();
-  /// Writes the cells that VisibilityColumnReader::read reads, with up to n_threads threads. Other cells and
-  /// channels keep their values.
-  void write(const MsRows& rows, const std::vector<std::size_t>& channels,
-             View<const std::complex<float>, 3> data, unsigned n_threads = 1);
+  /// Puts rows [first, first + cells.extent(0)) of those that are written into `cells` [row][chan][product].
+  using MakeCells = std::function<void(std::size_t first, View<std::complex<float>, 3> cells)>;
+  /// Writes the cells that VisibilityColumnReader::read reads, with up to n_threads threads, which make them
+  /// piece by piece, so that they go to the file from the cache. Other cells and channels keep their values.
+  void write(const MsRows& rows, const std::vector<std::size_t>& channels, std::size_t n_products,
+             const MakeCells& make, unsigned n_threads = 1);
   /// Adds lines to the set's HISTORY, unless it ends with them already, and flushes everything to disk.
   /// FailureError when that fails.
   void commit(const std::vector<std::string>& history);

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "libcore/base/error.h"
+#include "libcore/files/shared_file.h"
 #include "libcore/system/system_error.h"
 
 namespace apsyn {
@@ -47,11 +48,18 @@ class File {
       throw FailureError("{}: cannot be opened: {}: {}", path_, reason,
                          cure == nullptr ? "look whether another program changes the set" : cure);
     }
+    if (access_ == TileFiles::Access::write) shared_.emplace(fd);
     fd_.store(fd, std::memory_order_release);
     return fd;
   }
+  /// Of a file that is written.
+  SharedFile& shared() {
+    descriptor();
+    return *shared_;
+  }
   /// No thread may be using it.
   void close() {
+    shared_.reset();
     if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);
   }
 
@@ -60,6 +68,7 @@ class File {
   TileFiles::Access access_;
   std::mutex mutex_;
   std::atomic<int> fd_{-1};
+  std::optional<SharedFile> shared_;
 };
 
 /// Bits first .. first + n - 1, of which the lowest of a byte comes first.
@@ -147,18 +156,9 @@ struct TileFiles::State {
   }
 
   void write_bytes(const TileLayout::Cube& cube, std::uint64_t offset, const void* from, std::uint64_t n) {
-    const int fd = files[cube.file].descriptor();
-    const auto* bytes = static_cast<const char*>(from);
-    while (n > 0) {
-      const ssize_t put = ::pwrite(fd, bytes, n, static_cast<off_t>(offset));
-      if (put < 0 && errno == EINTR) continue;
-      if (put <= 0)
-        throw FailureError("{}: column {} cannot be written: {}", layout.files[cube.file], column,
-                           std::strerror(put < 0 ? errno : ENOSPC));
-      bytes += put;
-      offset += static_cast<std::uint64_t>(put);
-      n -= static_cast<std::uint64_t>(put);
-    }
+    if (const int error = files[cube.file].shared().write(offset, from, n); error != 0)
+      throw FailureError("{}: column {} cannot be written: {}", layout.files[cube.file], column,
+                         std::strerror(error));
   }
 
   /// Rows of a cube whose tiles hold whole cells follow each other in the file, from tile to tile.

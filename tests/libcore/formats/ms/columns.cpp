@@ -81,7 +81,9 @@ void write_values(const std::string& path, const MsSelection& selection, std::si
       for (std::size_t c = 0; c < channels.size(); ++c)
         for (std::size_t p = 0; p < values.extent(2); ++p)
           values(i, c, p) = value_at(block.rows.row_number[i], channels[c] + selection.first_channel, p);
-    writer.write(block.rows, channels, values);
+    writer.write(block.rows, channels, values.extent(2), [&](std::size_t first, View<Complex, 3> to) {
+      std::copy_n(&values(first, 0, 0), to.size(), to.data());
+    });
   }
   writer.commit({"tool 1.0", "tool --option"});
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/files/shared_file.h"
+
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace apsyn {
+namespace {
+
+/// Shorter windows ask the system more often; longer ones leave the cache.
+constexpr std::uint64_t kWindowBytes = 2 << 20;
+
+/// Fewer bytes are not worth bringing a window into memory for.
+constexpr std::size_t kWorthWindowBytes = 128 << 10;
+
+#ifdef MADV_POPULATE_WRITE
+constexpr int kPopulate = MADV_POPULATE_WRITE;
+#else
+constexpr int kPopulate = 23;  // since Linux 5.14; older systems refuse it
+#endif
+constexpr long kXfsMagic = 0x58465342;
+
+/// What a thread has in memory: of one file at a time.
+struct Window {
+  std::uint64_t owner = 0;  ///< SharedFile::id_; 0 = none
+  std::uint64_t first_byte = 0;
+};
+thread_local Window window;
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+SharedFile::SharedFile(int fd) : fd_(fd), id_(next_id()) {
+  struct statfs system {};
+  struct stat file {};
+  if (::fstatfs(fd, &system) != 0 || ::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return;
+  const long kind = static_cast<long>(system.f_type);
+  takes_turns_ = kind == TMPFS_MAGIC || kind == EXT4_SUPER_MAGIC || kind == kXfsMagic;
+  if (kind != TMPFS_MAGIC || file.st_size < static_cast<off_t>(kWindowBytes)) return;
+  const auto bytes = static_cast<std::uint64_t>(file.st_size);
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return;
+  mapping_ = static_cast<std::byte*>(at);
+  mapped_bytes_ = bytes;
+  maps_ = true;
+}
+
+SharedFile::~SharedFile() {
+  if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes_);
+}
+
+int SharedFile::write(std::uint64_t offset, const void* bytes, std::size_t n) {
+  const auto* from = static_cast<const std::byte*>(bytes);
+  while (n > 0 && offset < mapped_bytes_ && maps_.load(std::memory_order_relaxed)) {
+    const std::uint64_t in_window = kWindowBytes - offset % kWindowBytes;
+    const std::size_t part = std::min({static_cast<std::uint64_t>(n), in_window, mapped_bytes_ - offset});
+    if (!fill_mapped(offset, from, part)) break;
+    from += part, offset += part, n -= part;
+  }
+  if (n == 0) return 0;
+  if (takes_turns_) turns_.acquire();
+  int error = 0;
+  while (n > 0 && error == 0) {
+    const ssize_t put = ::pwrite(fd_, from, n, static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) {
+      error = put < 0 ? errno : ENOSPC;
+    } else {
+      from += put, offset += static_cast<std::uint64_t>(put), n -= static_cast<std::size_t>(put);
+    }
+  }
+  if (takes_turns_) turns_.release();
+  return error;
+}
+
+/// Of bytes of one window; false when it is not worth it, or the system does not give its pages.
+bool SharedFile::fill_mapped(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
+  const std::uint64_t first_byte = offset - offset % kWindowBytes;
+  const bool is_there = window.owner == id_ && window.first_byte == first_byte;
+  if (!is_there && (n < kWorthWindowBytes || !populate(first_byte))) return false;
+  std::memcpy(mapping_ + offset, bytes, n);
+  return true;
+}
+
+/// Brings the pages of a window into memory, all at once, and lets go of the thread's former one, which stays
+/// in the file. A page that the system cannot provide is an error here, and would end the program later.
+bool SharedFile::populate(std::uint64_t first_byte) {
+  const auto bytes_of = [&](std::uint64_t first) { return std::min(kWindowBytes, mapped_bytes_ - first); };
+  const Window former = std::exchange(window, {});
+  if (former.owner == id_)
+    ::madvise(mapping_ + former.first_byte, bytes_of(former.first_byte), MADV_DONTNEED);
+  if (::madvise(mapping_ + first_byte, bytes_of(first_byte), kPopulate) != 0) {
+    maps_ = false;
+    return false;
+  }
+  window = {id_, first_byte};
+  return true;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Many threads write one file: in memory, where its pages are mapped, and elsewhere.
+#include "libcore/files/shared_file.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "libcore/files/descriptor.h"
+#include "libcore/system/parallel.h"
+
+using namespace apsyn;
+
+BOOST_AUTO_TEST_SUITE(shared_file)
+
+namespace {
+
+/// A file of `bytes` bytes 0xee, in a folder of its own.
+struct Scratch {
+  std::string folder, path;
+  Descriptor fd;
+
+  Scratch(const std::string& parent, std::size_t bytes) {
+    folder = parent + "/apsyn-shared-file.XXXXXX";
+    BOOST_REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    path = folder + "/file";
+    std::ofstream(path) << std::string(bytes, '\xee');
+    fd.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    BOOST_REQUIRE(fd >= 0);
+  }
+  ~Scratch() { std::filesystem::remove_all(folder); }
+  std::string contents() const {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+};
+
+bool in_memory(const std::string& folder) {
+  struct statfs system {};
+  return ::statfs(folder.c_str(), &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
+char byte_at(std::size_t at) {
+  return static_cast<char>(at % 251);
+}
+
+/// Pieces of many lengths, in no order, from all threads; what lies between them keeps its value.
+void write_and_compare(const std::string& parent, std::size_t bytes) {
+  Scratch scratch(parent, bytes);
+  std::string expected(bytes, '\xee');
+  struct Piece {
+    std::size_t first, n;
+  };
+  std::vector<Piece> pieces;
+  const std::size_t lengths[] = {1, 300'000, 4095, 3'000'000, 131'072, 200'000};
+  for (std::size_t at = 17, i = 0; at < bytes; ++i) {
+    const std::size_t n = std::min(lengths[i % std::size(lengths)], bytes - at);
+    pieces.push_back({at, n});
+    for (std::size_t k = at; k < at + n; ++k) expected[k] = byte_at(k);
+    at += n + i % 3 * 100;
+  }
+  BOOST_REQUIRE(pieces.size() % 7 != 0);
+  {
+    SharedFile file(scratch.fd);
+    parallel_for(4, pieces.size(), [&](std::size_t item, unsigned) {
+      const Piece& piece = pieces[item * 7 % pieces.size()];  // 7 and their number have no common factor
+      std::string text(piece.n, 0);
+      for (std::size_t k = 0; k < piece.n; ++k) text[k] = byte_at(piece.first + k);
+      if (file.write(piece.first, text.data(), piece.n) != 0) throw std::runtime_error("not written");
+    });
+  }
+  BOOST_TEST((scratch.contents() == expected));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(threads_write_a_file_in_memory) {
+  if (!in_memory("/dev/shm")) BOOST_TEST_MESSAGE("/dev/shm is no memory here: the same path as on a disk");
+  write_and_compare("/dev/shm", 20'000'000);
+  write_and_compare("/dev/shm", 1'000'000);  // smaller than a window
+}
+
+BOOST_AUTO_TEST_CASE(threads_write_a_file_on_a_disk) {
+  write_and_compare(std::filesystem::temp_directory_path(), 20'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_grows_behind_its_end) {
+  Scratch scratch("/dev/shm", 3'000'000);
+  SharedFile file(scratch.fd);
+  const std::string text(400'000, 'x');
+  BOOST_TEST(file.write(2'900'000, text.data(), text.size()) == 0);
+  const std::string found = scratch.contents();
+  BOOST_TEST(found.size() == 3'300'000);
+  BOOST_TEST((found.substr(2'900'000) == text));
+}
+
+BOOST_AUTO_TEST_CASE(windows_of_several_files_are_told_apart) {
+  Scratch one("/dev/shm", 5'000'000), other("/dev/shm", 5'000'000);
+  SharedFile first(one.fd), second(other.fd);
+  const std::string a(200'000, 'a'), b(200'000, 'b');
+  for (std::size_t i = 0; i < 10; ++i) {
+    BOOST_TEST(first.write(i * 400'000, a.data(), a.size()) == 0);
+    BOOST_TEST(second.write(i * 400'000, b.data(), b.size()) == 0);
+  }
+  const std::string of_one = one.contents(), of_other = other.contents();
+  for (std::size_t i = 0; i < 10; ++i) {
+    BOOST_TEST((of_one.substr(i * 400'000, 200'000) == a));
+    BOOST_TEST((of_other.substr(i * 400'000, 200'000) == b));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_told) {
+  Scratch scratch("/dev/shm", 3'000'000);
+  Descriptor read_only;
+  read_only.reset(::open(scratch.path.c_str(), O_RDONLY | O_CLOEXEC));
+  SharedFile file(read_only);
+  const std::string text(400'000, 'x');
+  BOOST_TEST(file.write(0, text.data(), text.size()) == EBADF);
+  BOOST_TEST((scratch.contents() == std::string(3'000'000, '\xee')));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
