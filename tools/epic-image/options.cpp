@@ -35,13 +35,19 @@ void declare(Tool& tool, EpicOptions& options) {
       tool.add_angle("--scale", options.scale_rad, "of a pixel at the centre, for example 1deg");
   tool.add_angle("--field", options.field_rad, "of the image, 180deg at most (default 180deg: the whole sky)")
       ->excludes(scale);
+  CLI::Option* centre =
+      app.add_option("--centre", options.centre,
+                     "what the images' centre follows: 'RA DEC' (J2000), for example '13h25m28s "
+                     "-43d01m09s', or zenith (default zenith)")
+          ->type_name("DIRECTION");
   app.add_option("--pol", options.products,
                  "I, Q, U, V, as IQUV, or XX,YY,XY,YX (RR,LL,RL,LR), or some of them (default I, or the one "
                  "polarisation there is)")
       ->type_name("LIST");
   tool.add_file(
-      "--pixels", options.pixels,
-      "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m");
+          "--pixels", options.pixels,
+          "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m")
+      ->excludes(centre);
   tool.add_file("--regions", options.regions,
                 "write light curves (CSV) of these regions of the images in their place: CASA region text")
       ->excludes("--pixels");

@@ -20,6 +20,7 @@ struct EpicOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
   std::string method = "auto", products, pixels, regions, apertures, w = "kernel", shape = "kb", precision;
+  std::string centre = "zenith";
   std::size_t size = 128, kernel_cells = 7;
   double scale_rad = std::numeric_limits<double>::quiet_NaN();  ///< NaN: of the field
   double field_rad = kPi;

@@ -148,6 +148,7 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   if (header.n_bit > 8 || options.n_fine > 1) setup.precision = EpicPrecision::single;
   setup.planes = (options.electric_field ? field_planes : parse_output_planes)(options.products, header.n_pol,
                                                                                header.pol_basis == "RL");
+  if (options.centre != "zenith") setup.centre = parse_sky_direction(options.centre);
   if (!options.pixels.empty()) setup.directions = read_beams_csv(options.pixels);
   setup.regions_path = options.regions;
   if (!options.regions.empty()) setup.regions = read_regions(options.regions);
@@ -173,8 +174,9 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   for (std::size_t ant = 0; ant < setup.epic.n_ant; ++ant)
     setup.epic.flagged[ant] = header.layout.antennas[ant].flagged ? 1 : 0;
   check_size(setup, tool.common().max_memory_bytes);
-  AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
+  AccumulationFrame frame(header, setup.aligned(), setup.centre, false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
+  setup.centre_elevation_rad = std::asin(std::clamp(geometry.axes[2][2], -1.0, 1.0));
   plan_off_grid(options, setup, geometry);
   setup.method = choose_method(tool, options, setup, geometry);
   if (setup.method != EpicMethod::fft) setup.epic.off_grid.clear();
