@@ -167,9 +167,7 @@ bool cuda_dft_by_pairs(const EpicPlan& plan, EpicPrecision precision, double n_s
 double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   const auto n_ant = static_cast<double>(plan.n_ant), n_channel = static_cast<double>(plan.n_channel());
   const PairCells cells = pair_cells(plan, geometry, pixels);
-  return n_channel * (n_ant * n_ant / 2 * kSpread_s +
-                      static_cast<double>(cells.n_order * cells.n_x * cells.n_y) * kPairOrder_s +
-                      static_cast<double>(cells.n_outlier_pair() * pixels.size()) * kPairPixel_s);
+  return n_channel * (n_ant * n_ant / 2 * kSpread_s + cells.pixels_s);
 }
 
 namespace {

@@ -48,7 +48,8 @@ std::array<double, 2> site_of(const EpicPlan& plan, const PairLattice& lattice, 
 }
 
 std::optional<PairLattice> pair_lattice(const EpicPlan& plan, const EpicGeometry& geometry,
-                                        const SkyPixels& pixels, const SpreadKernel& kernel) {
+                                        const SkyPixels& pixels, const SpreadKernel& kernel,
+                                        const LatticeSlack& slack) {
   const auto uvw = image_frame_s(geometry);
   PairLattice lattice;
   lattice.slope = fit_slope(uvw);
@@ -63,7 +64,7 @@ std::optional<PairLattice> pair_lattice(const EpicPlan& plan, const EpicGeometry
       high[axis] = std::max(high[axis], at[axis]);
     }
   lattice.depth.w_s = high[2] - low[2];
-  const double finest = plan.highest_hz() * std::max(high[0] - low[0], high[1] - low[1]);
+  const double finest = slack.baselines * plan.highest_hz() * std::max(high[0] - low[0], high[1] - low[1]);
   lattice.pitch = std::min(plan.cell, 1 / (2 * kernel.oversampling() * finest));
   double reach_x = 0, reach_y = 0;
   for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
@@ -72,7 +73,8 @@ std::optional<PairLattice> pair_lattice(const EpicPlan& plan, const EpicGeometry
     reach_y = std::max(reach_y, std::abs(y));
   }
   const auto sites = [&](double reach) {
-    return 2 * (std::ceil(reach) + std::ceil(static_cast<double>(kernel.width()) / 2) + 1);
+    const double margin = std::ceil(static_cast<double>(kernel.width()) / 2) + 1;
+    return 2 * (std::ceil(reach) + margin + static_cast<double>(slack.sites));
   };
   if (!(std::max(sites(reach_x), sites(reach_y)) <= static_cast<double>(kMaxSites))) return {};
   lattice.n_x = static_cast<std::size_t>(sites(reach_x));

@@ -43,10 +43,17 @@ struct PairLattice {
   PairDepth depth;               ///< of heights
 };
 
+/// For other geometries that a lattice is to serve: baselines may be so many times longer, and pixels move by
+/// so many sites.
+struct LatticeSlack {
+  double baselines = 1;
+  std::size_t sites = 0;
+};
 /// The lattice on which the pixels' kernels have all of their sites; none for arrays that lie level to the
 /// image, and where it would take more than kMaxSites along an axis.
 std::optional<PairLattice> pair_lattice(const EpicPlan& plan, const EpicGeometry& geometry,
-                                        const SkyPixels& pixels, const SpreadKernel& kernel);
+                                        const SkyPixels& pixels, const SpreadKernel& kernel,
+                                        const LatticeSlack& slack = {});
 inline constexpr std::size_t kMaxSites = 16384;
 
 /// Where a pixel stands among the sites: x, y.

@@ -67,7 +67,12 @@ struct PlaceTask {
   const std::uint8_t* outlier_antennas = nullptr;  ///< [ant] 1 = its pairs are on no grid
   double cell = 0, n_half = 0;                     ///< of pixels, as direction cosines
   double error = 0;                                ///< of the orders that a pair leaves out
-  PairPlace* places = nullptr;                     ///< [channel][pair]
+  /// Of sites that pixels are interpolated from (pair_lattice.h): orders are multiplied by these polynomials
+  /// of scale times the squares of frequencies along both axes; null = 1.
+  const double* inverse = nullptr;
+  int n_inverse = 0;
+  double inverse_scale = 0;
+  PairPlace* places = nullptr;      ///< [channel][pair]
   std::uint32_t* orders = nullptr;  ///< [channel][pair][whole groups] c_k J_k in halves high | low << 16
   std::uint32_t* counts = nullptr;  ///< [channel][pair] lists that it is in
 };
@@ -147,5 +152,23 @@ struct OrderTask {
   std::size_t n_stride = 0;
 };
 void launch_sum_orders(const OrderTask& task, cudaStream_t stream);
+
+/// The same for pixels between the sites of a lattice (pair_lattice.h).
+struct SiteTask {
+  CellShape shape;
+  int n_channel = 0, n_pixel = 0;
+  const float* images = nullptr;          ///< [channel][order][product][n_y][n_x]
+  int nx = 0, ny = 0;                     ///< of the image
+  const std::uint32_t* pixels = nullptr;  ///< [pixel] y nx + x
+  double cell = 0, pitch = 0;             ///< of pixels and of sites, as direction cosines
+  double slope_u = 0, slope_v = 0;
+  double n_middle = 0, n_half = 0;
+  const float *of_column = nullptr, *of_row = nullptr;  ///< as PairOrders
+  const float* taps = nullptr;                          ///< [power][tap] of what interpolates
+  int n_power = 0;
+  double* sums = nullptr;  ///< [channel][n_stride][4] +=
+  std::size_t n_stride = 0;
+};
+void launch_sum_sites(const SiteTask& task, cudaStream_t stream);
 
 }  // namespace apsyn::epic_cuda

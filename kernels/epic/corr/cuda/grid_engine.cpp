@@ -73,6 +73,7 @@ class GridPairEngine final : public DevicePairEngine {
   void make_tables(int first_channel, int n_channel, cudaStream_t stream);
   void sum_outliers(int first_channel, int n_channel, cudaStream_t stream);
   void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
+  void interpolate(int first_channel, int n_channel, cudaStream_t stream);
 
   const EpicPlan& plan_;
   DeviceSky& sky_;
@@ -87,6 +88,11 @@ class GridPairEngine final : public DevicePairEngine {
   std::optional<TransformTask> transform_;  // where one kernel can
   std::optional<RealFft2d> fft_;            // and where not
   Upload<double> hz_, uvw_s_;
+  Upload<double> order_uvw_s_;  // with heights above the plane of a lattice for w
+  PairSlope slope_;             // of that plane
+  Upload<double> inverse_;
+  double inverse_scale_ = 0;
+  Upload<float> of_column_, of_row_;
   Upload<double2> gains_, factors_;  // g; g exp(2 pi i nu (d - w n_middle))
   Upload<double> delays_s_;          // d - w n_middle
   bool turned_ = false;              // factors_, by them
@@ -106,6 +112,9 @@ void GridPairEngine::move(const EpicGeometry& geometry) {
   if (!serves(geometry)) plan(geometry);
   const auto uvw = image_frame_s(geometry);
   uvw_s_.copy(uvw.data(), 3 * uvw.size());
+  slope_ = orders_->shape.lattice ? fit_slope(uvw) : PairSlope{};
+  const auto order_uvw = heights_s(uvw, slope_);
+  order_uvw_s_.copy(order_uvw.data(), 3 * order_uvw.size());
   std::vector<double> delays_s;
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
     delays_s.push_back(geometry.delay_s[ant] - uvw[ant][2] * orders_->shape.depth.n_middle);
@@ -128,7 +137,9 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
   n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
   taps_.copy(orders_->taps.data(), orders_->taps.size());
   transform_.reset();
-  const auto fused = plan_transform(plan_, *orders_, sky_.pixels(), static_cast<std::size_t>(shared_bytes_));
+  const auto fused = orders_->shape.lattice ? std::nullopt
+                                            : plan_transform(plan_, *orders_, sky_.pixels(),
+                                                             static_cast<std::size_t>(shared_bytes_));
   if (fused) {
     TransformTask& task = transform_.emplace();
     task.cells_shape = shape_;
@@ -141,6 +152,13 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
   } else {
     shape_.n_column = shape_.n_x / 2 + 1;
     shape_.n_row = shape_.n_y / 2;
+    if (orders_->shape.lattice) {
+      const InverseTransform inverse(orders_->kernel);
+      inverse_.copy(inverse.coefficients().data(), InverseTransform::kTerms);
+      inverse_scale_ = inverse.scale();
+    }
+    of_column_.copy(orders_->of_column.data(), orders_->of_column.size());
+    of_row_.copy(orders_->of_row.data(), orders_->of_row.size());
     pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
     pixel_cells_.copy(orders_->places.data(), orders_->places.size());
   }
@@ -194,9 +212,14 @@ void GridPairEngine::make_tables(int first_channel, int n_channel, cudaStream_t 
   place.shape = shape_;
   place.n_channel = n_channel;
   place.hz = hz_.data() + first_channel;
-  place.uvw_s = uvw_s_.data();
+  place.uvw_s = order_uvw_s_.data();
   place.outlier_antennas = outliers_.data();
-  place.cell = plan_.cell;
+  place.cell = orders_->shape.pitch;
+  if (orders_->shape.lattice) {
+    place.inverse = inverse_.data();
+    place.n_inverse = static_cast<int>(InverseTransform::kTerms);
+    place.inverse_scale = inverse_scale_;
+  }
   place.n_half = orders_->shape.depth.n_half;
   place.error = PairOrders::kError;
   tables_.make(place, taps_.data(), n_power_, n_together_, stream);
@@ -259,6 +282,7 @@ void GridPairEngine::image_channels(int first_channel, int n_channel, int first_
     return launch_transform(transform, stream);
   }
   fft_->execute(cells_.data(), images_.data(), stream);
+  if (orders_->shape.lattice) return interpolate(first_table + first_channel, n_channel, stream);
   OrderTask sum;
   sum.shape = shape_;
   sum.n_channel = n_channel;
@@ -269,6 +293,31 @@ void GridPairEngine::image_channels(int first_channel, int n_channel, int first_
   sum.sums = sky_.sums(first_table + first_channel);
   sum.n_stride = sky_.n_stride();
   launch_sum_orders(sum, stream);
+}
+
+void GridPairEngine::interpolate(int first_channel, int n_channel, cudaStream_t stream) {
+  const PairLattice& lattice = *orders_->shape.lattice;
+  SiteTask sites;
+  sites.shape = shape_;
+  sites.n_channel = n_channel;
+  sites.n_pixel = sky_.n_pixel();
+  sites.images = images_.data();
+  sites.nx = static_cast<int>(plan_.nx);
+  sites.ny = static_cast<int>(plan_.ny);
+  sites.pixels = sky_.index();
+  sites.cell = plan_.cell;
+  sites.pitch = lattice.pitch;
+  sites.slope_u = slope_.u;
+  sites.slope_v = slope_.v;
+  sites.n_middle = orders_->shape.depth.n_middle;
+  sites.n_half = orders_->shape.depth.n_half;
+  sites.of_column = of_column_.data();
+  sites.of_row = of_row_.data();
+  sites.taps = taps_.data();
+  sites.n_power = n_power_;
+  sites.sums = sky_.sums(first_channel);
+  sites.n_stride = sky_.n_stride();
+  launch_sum_sites(sites, stream);
 }
 
 }  // namespace

@@ -137,6 +137,19 @@ BOOST_AUTO_TEST_CASE(a_field_aslant_needs_few_nodes) {
   BOOST_TEST(shape.n_interpolated == pixels.size());
   BOOST_TEST(shape.n_node <= 6u);
   BOOST_TEST(shape.cells_x < 2400u);
+  // the same on a GPU
+  const PairCells cells = pair_cells(plan, geometry, pixels);
+  BOOST_TEST_MESSAGE(cells.n_order << " orders, " << cells.n_x << " x " << cells.n_y << " cells");
+  BOOST_TEST_REQUIRE(cells.lattice.has_value());
+  BOOST_TEST(cells.n_order <= 6u);
+  const PairOrders orders = plan_pair_orders(plan, geometry, pixels);
+  BOOST_TEST(serves(orders, geometry, pixels));
+  for (const auto& [minutes, served] : {std::pair{0.5, true}, std::pair{60.0, false}}) {
+    EpicGeometry later = geometry;
+    const double turn = minutes / 720 * kPi, c = std::cos(turn), s = std::sin(turn);
+    for (Vec3& axis : later.axes) axis = {c * axis[0] - s * axis[2], axis[1], s * axis[0] + c * axis[2]};
+    BOOST_TEST(serves(orders, later, pixels) == served, minutes << " minutes later");
+  }
   // and level arrays none
   EpicGeometry level = geometry;
   for (Vec3& at : level.enu_m) at[2] = 0;
