@@ -6,6 +6,7 @@
 #include "kernels/epic/aperture.h"
 #include "kernels/epic/corr/corr_cuda.h"
 #include "kernels/epic/corr/pair_orders.h"
+#include "kernels/epic/corr/pair_weights.h"
 #include "kernels/epic/fft/fft_cuda.h"
 #include "kernels/epic/fft/off_grid.h"
 #include "kernels/epic/fft/setup.h"
@@ -177,7 +178,7 @@ EpicCost corr_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
   EpicCost cost;
   cost.spectrum_s = correlation_s(plan);
   cost.image_s = cuda_direct_pairs_s(plan, sky.size());
-  cost.bytes = sky_bytes(plan, sky.size());
+  cost.bytes = sky_bytes(plan, sky.size()) + PairWeights::bytes(plan);
   if (plan.n_direction > 0 || !plan.apertures.empty()) return cost;
   const double grid_s = cuda_grid_pairs_s(plan, geometry, sky);
   if (!(grid_s < cost.image_s)) return cost;

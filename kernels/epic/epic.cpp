@@ -28,6 +28,8 @@ void check_epic_plan(const EpicPlan& plan) {
   require(!plan.field || (!plan.cross && plan.n_average == 1 && plan.apertures.empty()),
           "a field of averaged channels, of products or with apertures");
   require(plan.n_threads > 0, "no threads");
+  require(!plan.weighting || (!plan.autos && !plan.field && plan.apertures.empty() && plan.n_direction == 0),
+          "weights of pairs with autocorrelations, apertures or directions, or of a field");
   require(plan.off_grid.empty() || plan.off_grid.size() == plan.n_ant, "one mark per antenna off the grid");
   require(plan.off_grid.empty() || !plan.field, "a field of antennas off the grid");
   require(plan.apertures.empty() ||

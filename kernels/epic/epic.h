@@ -29,7 +29,10 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -53,6 +56,19 @@ enum class EpicW {
 };
 
 enum class EpicKernel { kaiser_bessel, prolate };
+
+/// A pair of antennas in a channel, where imaging weights look for it.
+struct PairPoint {
+  double u = 0, v = 0;  ///< wavelengths
+  double count = 0;     ///< spectra in which both are valid
+};
+/// Imaging weights of pairs, for `corr` (corr/pair_weights.h).
+struct PairWeighting {
+  /// Stores a factor for each pair of an image, of all of its channels. Called for several images at a time.
+  std::function<void(std::span<const PairPoint> points, std::span<double> factors)> weigh;
+  double step_lambda = 0;   ///< factors hold until a pair has moved by more than this
+  std::uint64_t bytes = 0;  ///< of memory that weigh() takes
+};
 
 struct EpicPlan {
   std::size_t n_chan = 1;  ///< input channels
@@ -82,6 +98,8 @@ struct EpicPlan {
   /// so that a source of flux 1 still gives 1; NaN where W is less than kMinApertureResponse of all pairs.
   std::vector<std::shared_ptr<const Aperture>> apertures;
   std::vector<std::uint32_t> aperture;  ///< [ant] which of them
+  /// corr only, without autocorrelations, apertures and directions; none: every product counts 1.
+  std::optional<PairWeighting> weighting;
   unsigned n_threads = 1;
   bool float64 = false;  ///< CPU, dft: sums over antennas in float64, and no codes
 

@@ -74,7 +74,7 @@ EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   cost.spectrum_s = static_cast<double>(plan.n_channel()) * n_input * n_input / 2 * pair_s;
   cost.image_s = static_cast<double>(plan.n_image_channel()) * image_s;
   cost.bytes = sums_bytes(plan, pixels.size()) + PairSums::bytes(plan.n_channel(), plan.n_ant * plan.n_pol) +
-               imager_bytes + ApertureWeights::bytes(plan, pixels.size());
+               imager_bytes + ApertureWeights::bytes(plan, pixels.size()) + PairWeights::bytes(plan);
   return cost;
 }
 

@@ -15,11 +15,13 @@ EpicWeights::EpicWeights(const EpicPlan& plan)
   n_used_ = std::count(flagged_.begin(), flagged_.end(), 0);
   pairs_.assign(plan.n_image_channel(), 0);
   full_ = pairs_;
+  sums_.resize(pairs_.size());
 }
 
 void EpicWeights::start() {
   std::fill(pairs_.begin(), pairs_.end(), 0);
   std::fill(full_.begin(), full_.end(), 0);
+  std::fill(sums_.begin(), sums_.end(), std::nullopt);
   n_channel_spectra_ = 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "kernels/common/spectra/pair_sums.h"
 #include "kernels/epic/aperture.h"
+#include "kernels/epic/corr/pair_weights.h"
 #include "kernels/epic/epic.h"
 #include "kernels/epic/sky_pixels.h"
 #include "libcore/base/view.h"
@@ -19,8 +20,8 @@ class PairImager {
  public:
   virtual ~PairImager() = default;
   /// sums [image channel][pixel][XX, YY, Re XY, Im XY] += those of the plan's products of pairs a < b and b >
-  /// a.
-  virtual void image(const PairSums& pairs, View<double, 3> sums) = 0;
+  /// a, times their weights.
+  virtual void image(const PairSums& pairs, const PairWeights& weights, View<double, 3> sums) = 0;
 };
 
 /// All arguments must outlive the imager.

@@ -21,7 +21,7 @@ float* PlaneCopy::planes(std::size_t n, cudaStream_t stream) {
 const double* PlaneCopy::scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream) {
   std::vector<double> scales;
   for (std::size_t image = 0; image < plan.n_image_channel(); ++image) {
-    const auto pairs = static_cast<double>(weights.pairs(image));
+    const double pairs = weights.sum(image);
     scales.push_back(pairs > 0 ? 1 / pairs : std::numeric_limits<double>::quiet_NaN());
   }
   double* to = scales_.reserve(scales.size());

@@ -20,6 +20,7 @@ class DeviceSky {
   /// Whether the geometry is another than before.
   bool move_to(const EpicGeometry& geometry);
   const SkyPixels& pixels() const { return pixels_; }
+  const EpicGeometry& geometry() const { return geometry_; }
   int n_pixel() const { return static_cast<int>(pixels_.size()); }
   /// Filled up to whole tiles.
   std::size_t n_stride() const { return (pixels_.size() + kTilePixels - 1) / kTilePixels * kTilePixels; }

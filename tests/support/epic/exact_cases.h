@@ -287,3 +287,98 @@ BOOST_DATA_TEST_CASE(a_small_field_far_from_the_zenith_is_exact_to_its_corners,
     BOOST_TEST(result.error <= kWanted);
   }
 }
+
+// Weights of pairs in cells of a uv grid, with samples missing: sums over pairs in float64 with weights that
+// are looked up one by one. The second accumulation, of other antennas that miss samples, is weighed anew.
+BOOST_DATA_TEST_CASE(weights_of_pairs_count_valid_samples, boost::unit_test::data::make(kExact), method) {
+  if (!method.weighs) return;
+  for (const std::size_t n_ant : {14, 70})
+    for (const bool missing : {false, true}) {
+      EpicCase c;
+      c.enu_m = random_array(n_ant, 40, 5, 0.3, 3);
+      c.n_spectra = 40;
+      c.n_chan = 4;
+      c.step_hz = 5e6;
+      c.gains = c.delays = true;
+      c.missing = missing ? 0.2 : 0;
+      EpicRecording recording(c);
+      constexpr std::size_t kSize = 30;
+      const auto plan = [&] {
+        EpicPlan weighed = all_sky(recording, kSize);
+        weighed.n_average = 2;
+        weighed.flagged.assign(n_ant, 0);
+        weighed.flagged[5] = 1;
+        weighed.weighting.emplace();
+        weighed.weighting->step_lambda = 1e-3;
+        weighed.weighting->weigh = [&](std::span<const PairPoint> points, std::span<double> factors) {
+          std::vector<reference::WeighedVisibility> visibilities;
+          for (const PairPoint& point : points) visibilities.push_back({point.u, point.v, point.count});
+          const auto weights =
+              reference::imaging_weights(visibilities, {.mode = 'u'}, kSize, kSize, 2.0 / kSize);
+          std::copy(weights.begin(), weights.end(), factors.begin());
+        };
+        return weighed;
+      };
+      const auto imager = method.make(plan());
+      for (int turn = 0; turn < 2; ++turn) {
+        if (turn == 1)
+          for (auto& channel : recording.voltages)
+            for (std::size_t t = 0; t < channel.size(); t += 3) channel[t][7] = {false, {}};
+        if (turn == 1) recording.all_valid = false;
+        const EpicImages images = recording.image(*imager, 16, 2);
+        double worst = 0, peak = 0;
+        for (std::size_t image = 0; image < 2; ++image) {
+          // [channel][pair] in order
+          std::vector<reference::WeighedVisibility> visibilities;
+          std::vector<std::complex<double>> products[2];
+          std::vector<Vec3> baselines;
+          std::vector<double> hz;
+          for (std::size_t chan = 2 * image; chan < 2 * image + 2; ++chan)
+            for (std::size_t a = 0; a < n_ant; ++a)
+              for (std::size_t b = a + 1; b < n_ant; ++b) {
+                if (a == 5 || b == 5) continue;
+                const Vec3 baseline = c.enu_m[a] - c.enu_m[b];
+                const double per_m = recording.shape.channel_hz[chan] / kSpeedOfLight_m_s;
+                std::complex<double> sum[2];
+                double n = 0;
+                for (const auto& spectrum : recording.voltages[chan]) {
+                  if (!spectrum[a].valid || !spectrum[b].valid) continue;
+                  ++n;
+                  for (std::size_t p = 0; p < 2; ++p)
+                    sum[p] += recording.antennas[a].factor[p] * spectrum[a].voltage[p] *
+                              std::conj(recording.antennas[b].factor[p] * spectrum[b].voltage[p]);
+                }
+                const double delay_s = recording.antennas[a].delay_s - recording.antennas[b].delay_s;
+                for (std::size_t p = 0; p < 2; ++p)
+                  products[p].push_back(sum[p] *
+                                        std::polar(1.0, kTwoPi * per_m * kSpeedOfLight_m_s * delay_s));
+                visibilities.push_back({baseline[0] * per_m, baseline[1] * per_m, n});
+                baselines.push_back(baseline);
+                hz.push_back(recording.shape.channel_hz[chan]);
+              }
+          const auto weights =
+              reference::imaging_weights(visibilities, {.mode = 'u'}, kSize, kSize, 2.0 / kSize);
+          double of_all = 0;
+          for (std::size_t i = 0; i < weights.size(); ++i) of_all += weights[i] * visibilities[i].weight;
+          for (std::size_t pixel = 0; pixel < kSize * kSize; ++pixel) {
+            const Vec3 unit = recording.direction(plan(), pixel % kSize, pixel / kSize);
+            if (std::isnan(unit[0])) continue;
+            for (std::size_t p = 0; p < 2; ++p) {
+              const double got = double(images.planes(image, p, pixel / kSize, pixel % kSize));
+              peak = std::max(peak, std::abs(got));
+              if (pixel % (n_ant > 20 ? 41 : 3) != 0) continue;
+              double wanted = 0;
+              for (std::size_t i = 0; i < weights.size(); ++i) {
+                const double turns = hz[i] / kSpeedOfLight_m_s * dot(baselines[i], unit);
+                wanted += weights[i] * (products[p][i] * std::polar(1.0, -kTwoPi * turns)).real() / of_all;
+              }
+              worst = std::max(worst, std::abs(got - wanted));
+            }
+          }
+        }
+        BOOST_TEST_MESSAGE(method.name << ", " << n_ant << " antennas, weights: " << worst / peak
+                                       << " of the peak");
+        BOOST_TEST(worst <= kWanted * peak);
+      }
+    }
+}

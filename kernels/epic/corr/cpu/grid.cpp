@@ -85,7 +85,7 @@ Grid choose_grid(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPi
 class GridPairImager final : public PairImager {
  public:
   GridPairImager(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
-  void image(const PairSums& pairs, View<double, 3> sums) override;
+  void image(const PairSums& pairs, const PairWeights& weights, View<double, 3> sums) override;
 
  private:
   struct Scratch {
@@ -99,7 +99,8 @@ class GridPairImager final : public PairImager {
   /// What divides the transform of an axis by the kernel's: [column or line of the image or lattice].
   std::vector<double> kernel_transforms(std::size_t size, std::size_t n_cells) const;
   void place_sites(const EpicGeometry& geometry);
-  void prepare(const PairSums& pairs, std::size_t channel, std::size_t at, Scratch& scratch);
+  void prepare(const PairSums& pairs, const PairWeights& weights, std::size_t channel, std::size_t at,
+               Scratch& scratch);
   void image_node(std::size_t first_channel, std::size_t node, std::size_t at, Scratch& scratch,
                   float* image) const;
   void fold(std::size_t matrix, Scratch& scratch) const;
@@ -274,10 +275,11 @@ void GridPairImager::fold(std::size_t matrix, Scratch& scratch) const {
 }
 
 /// A channel's pairs, and where they go.
-void GridPairImager::prepare(const PairSums& pairs, std::size_t channel, std::size_t at, Scratch& scratch) {
+void GridPairImager::prepare(const PairSums& pairs, const PairWeights& weights, std::size_t channel,
+                             std::size_t at, Scratch& scratch) {
   const PairGridShape& shape = grid_.shape;
   const std::size_t n_ant = plan_.n_ant;
-  const PairProducts products(plan_, pairs, channel);
+  const PairProducts products(plan_, pairs, channel, weights.of(channel));
   const double hz = plan_.channel_hz[channel];
   for (std::size_t ant = 0; ant < n_ant; ++ant) {
     // l falls with x, m rises with y
@@ -388,7 +390,7 @@ void GridPairImager::interpolate_pixels(std::size_t matrix, std::size_t node, Sc
   interpolate_sites(sites);
 }
 
-void GridPairImager::image(const PairSums& pairs, View<double, 3> sums) {
+void GridPairImager::image(const PairSums& pairs, const PairWeights& weights, View<double, 3> sums) {
   const std::size_t n_average = plan_.n_average, n_matrix = plan_.n_plane(), n_node = grid_.shape.n_node;
   const std::size_t n_pair = plan_.n_ant * (plan_.n_ant - 1) / 2, n_image = plan_.n_image_channel();
   const std::size_t channel_bytes = n_pair * (2 * n_matrix + 2 * kPairTaps + 1) * sizeof(float);
@@ -402,7 +404,7 @@ void GridPairImager::image(const PairSums& pairs, View<double, 3> sums) {
   for (std::size_t first = 0; first < n_image; first += batch) {
     const std::size_t n = std::min(batch, n_image - first);
     parallel_for(plan_.n_threads, n * n_average, [&](std::size_t i, unsigned thread) {
-      prepare(pairs, first * n_average + i, i, scratch_[thread]);
+      prepare(pairs, weights, first * n_average + i, i, scratch_[thread]);
     });
     parallel_for(plan_.n_threads, n * n_node, [&](std::size_t item, unsigned thread) {
       const std::size_t i = item / n_node;

@@ -8,6 +8,7 @@
 #include "kernels/common/cuda/pair_sums.cuh"
 #include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/corr/cuda/grid.cuh"
+#include "kernels/epic/corr/pair_weights.h"
 #include "kernels/epic/cuda/images.cuh"
 #include "kernels/epic/cuda/input.cuh"
 #include "kernels/epic/dft/cuda/engine.cuh"
@@ -31,6 +32,7 @@ class CudaCorrImager final : public DeviceImager {
         plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
         make_sums_(std::move(make_sums)),
         weights_(plan_),
+        pair_weights_(plan_),
         sky_(plan_),
         input_(plan_),
         autos_(plan_) {
@@ -49,6 +51,7 @@ class CudaCorrImager final : public DeviceImager {
     check_epic_geometry(plan_, geometry);
     choose_device();
     weights_.start();
+    pair_weights_.start();
     sky_.apertures().start();
     if (sky_.move_to(geometry)) move(geometry);
     settle_copies();
@@ -60,6 +63,7 @@ class CudaCorrImager final : public DeviceImager {
     check_epic_block(plan_, block);
     choose_device();
     weights_.add(block);
+    pair_weights_.add(block);
     sky_.apertures().add(block);
     add(input_.from(block, stream_.get()));
   }
@@ -69,6 +73,7 @@ class CudaCorrImager final : public DeviceImager {
     validity_.n_spectra = n_spectra;
     const Samples samples = input_.from(source, first, validity_, stream_.get());
     weights_.add(validity_);
+    pair_weights_.add(validity_);
     sky_.apertures().add(validity_);
     add(samples);
     input_.done(source, stream_.get());
@@ -91,6 +96,8 @@ class CudaCorrImager final : public DeviceImager {
       task.sums = sums_.data() + first_channel * n_pair();
     task.first_tile_channel = first_channel;
     task.factor = factors_.data() + first_channel * plan_.n_ant * plan_.n_pol;
+    if (pair_weights_.any())
+      task.weights = factors_of_pairs_.data() + first_channel * (plan_.n_ant * (plan_.n_ant - 1) / 2);
     task.n_channel = n_channel;
     task.n_ant = static_cast<int>(plan_.n_ant);
     task.n_pol = static_cast<int>(plan_.n_pol);
@@ -114,7 +121,7 @@ class CudaCorrImager final : public DeviceImager {
       engine = make_half_pair_engine(plan_, sky_, exact_, device_);
     if (!engine)
       engine = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && plan_.apertures.empty() &&
-                       two_limbs_suffice(plan_) && multiplies_int8(device_)
+                       !plan_.weighting && two_limbs_suffice(plan_) && multiplies_int8(device_)
                    ? make_int8_pair_engine(plan_, sky_, device_)
                    : make_float_pair_engine(plan_, sky_);
     engine_ = engine.get();
@@ -164,6 +171,7 @@ class CudaCorrImager final : public DeviceImager {
   EpicPlan plan_;
   MakePairSums make_sums_;
   EpicWeights weights_;
+  PairWeights pair_weights_;
   DeviceSky sky_;
   EpicInput input_;
   DeviceAutos autos_;
@@ -175,6 +183,7 @@ class CudaCorrImager final : public DeviceImager {
   std::optional<x_stage::TileSums> tiles_;                                 // sums, where they are in one's
   Upload<double2> sums_;                                                   // [channel][pair], where not
   Upload<double2> factors_;
+  Upload<float> factors_of_pairs_;  // [channel][pair]
   Upload<double> powers_;
   SpectraBlock validity_;
   CopyStream stream_;
@@ -183,6 +192,12 @@ class CudaCorrImager final : public DeviceImager {
 bool CudaCorrImager::take_later(EpicImages& images) {
   choose_device();
   collect_sums();
+  if (pair_weights_.finish(sky_.geometry(), weights_)) {
+    // images of factors before may still be made
+    cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");
+    factors_of_pairs_.copy(pair_weights_.factors().data(), pair_weights_.factors().size());
+    settle_copies();
+  }
   engine_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
                  stream_.get());
   // sums over pairs leave them out
