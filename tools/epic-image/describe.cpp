@@ -100,6 +100,7 @@ std::vector<std::string> describe(const EpicSetup& setup) {
                                 format_declination(setup.centre->dec_rad, 1),
                                 setup.centre_elevation_rad / kRadPerDeg));
   lines.push_back("method: " + describe_method(setup));
+  if (epic.weighting) lines.push_back("weighting: " + setup.weighting + ", of each image's baselines");
   if (setup.grid)
     lines.push_back(fmt::format("grid: {} x {} cells{}", setup.grid->x.n, setup.grid->y.n,
                                 setup.grid->resampled ? " of the plane that fits the antennas best" : ""));

@@ -56,6 +56,16 @@ void declare(Tool& tool, EpicOptions& options) {
   app.add_flag("--electric-field", options.electric_field,
                "complex images of the field of each spectrum in place of its power; --pol X,Y");
   app.add_flag("--no-autos", options.no_autos, "leave out what each antenna has with itself");
+  tool.heading(headings::kWeighting);
+  app.add_option_function<std::string>(
+         "--weight", [&](const std::string& text) { options.weight = parse_weight(text); },
+         "corr: of baselines: natural, uniform or briggs:R, as in idg-grid; with --no-autos (default "
+         "natural)")
+      ->type_name("MODE");
+  app.add_option("--weight-rank-filter", options.rank_filter,
+                 "limit weights to this many times the mean around; 0 = off (default 3)")
+      ->type_name("LEVEL")
+      ->check(CLI::NonNegativeNumber);
   tool.heading(headings::kChannels);
   app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
       ->type_name("N")

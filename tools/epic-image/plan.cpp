@@ -28,6 +28,7 @@
 #include "tools/epic-image/frame.h"
 #include "tools/epic-image/memory_plan.h"
 #include "tools/epic-image/setup.h"
+#include "tools/epic-image/weighting.h"
 
 namespace apsyn {
 namespace {
@@ -78,6 +79,7 @@ EpicCost cost_of(const EpicSetup& setup, EpicMethod method, const EpicPlan& plan
 EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
                          const EpicGeometry& geometry) {
   if (options.method != "auto") return parse_epic_method(options.method);
+  if (setup.epic.weighting) return EpicMethod::corr;
   if (setup.epic.float64) return EpicMethod::dft;
   const auto n_spectra = static_cast<double>(setup.accumulate_spectra);
   if (setup.on_gpu())
@@ -89,7 +91,7 @@ EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const Epi
 void plan_off_grid(const EpicOptions& options, EpicSetup& setup, const EpicGeometry& geometry) {
   const EpicPlan& epic = setup.epic;
   if (options.method != "auto" && options.method != "fft") return;
-  if (epic.field || epic.float64 || epic.n_direction > 0 || epic.w == EpicW::exact) return;
+  if (epic.field || epic.float64 || epic.n_direction > 0 || epic.w == EpicW::exact || epic.weighting) return;
   choose_off_grid(setup.epic, geometry, [&] {
     return cost_of(setup, EpicMethod::fft, epic, geometry).of(static_cast<double>(setup.accumulate_spectra));
   });
@@ -128,6 +130,7 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   plan.padding = options.padding > 0 ? options.padding : default_padding(plan);
   plan.w = parse_w(options.w);
   plan.off_grid = setup.epic.off_grid;
+  if (options.weight.name != "natural") plan.weighting = pair_weighting(options, plan);
   plan.factor = factors_of(voltages, setup.header.scale);
   return plan;
 }
@@ -148,6 +151,7 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   if (header.n_bit > 8 || options.n_fine > 1) setup.precision = EpicPrecision::single;
   setup.planes = (options.electric_field ? field_planes : parse_output_planes)(options.products, header.n_pol,
                                                                                header.pol_basis == "RL");
+  setup.weighting = describe_weight(options);
   if (options.centre != "zenith") setup.centre = parse_sky_direction(options.centre);
   if (!options.pixels.empty()) setup.directions = read_beams_csv(options.pixels);
   setup.regions_path = options.regions;

@@ -30,6 +30,7 @@ struct EpicSetup {
   std::vector<Region> regions;            ///< of light curves of images
   std::string regions_path;
   ApertureTable apertures;  ///< none: all antennas hear alike
+  std::string weighting;    ///< in words, of corr
   EpicMethod method = EpicMethod::dft;
   std::optional<FftGrid> grid;        ///< of fft
   std::optional<FftOutlier> outlier;  ///< that makes it large

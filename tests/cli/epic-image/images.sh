@@ -166,6 +166,20 @@ run epic-image tiny.dada --size 16 --accumulate 10.24ms --centre '0h +89deg' -o 
 for bad in nadir '5h' '5h 91deg' ''; do expect_exit 2 epic-image tiny.dada --size 16 --centre "$bad" -o x.fits; done
 expect_exit 2 epic-image tiny.dada --pixels pixels.csv --centre "$away" -o x.csv
 
+# Weights of baselines, of corr only, which auto then takes.
+run epic-image tiny.dada --size 16 --scale 2deg --accumulate 10.24ms --no-autos --weight uniform -o 'w%d.fits'
+expect_stderr "--method auto: corr"
+expect_near "$(pixel w0.fits 0 8 8)" 25 0.01 "a source with uniform weights"
+run epic-image tiny.dada --size 16 --scale 2deg --no-autos --weight briggs:0.5 --weight-rank-filter 0 --dry-run
+expect_stdout "weighting: briggs, robustness 0.5, of each image's baselines"
+for bad in '--weight uniform' '--weight uniform --no-autos --method dft' '--weight uniform --no-autos --method fft' '--weight robust:0 --no-autos' \
+  '--weight briggs --no-autos' '--weight uniform --no-autos --pixels pixels.csv' '--weight uniform --no-autos --precision double' '--weight uniform --electric-field'; do
+  # shellcheck disable=SC2086
+  expect_exit 2 epic-image tiny.dada --size 16 $bad -o x.fits
+done
+expect_exit 2 epic-image tiny.dada --size 16 --weight briggs:0 -o x.fits
+expect_stderr "autocorrelations" "--no-autos"
+
 # An array too wide for a transform is imaged by another method, unless it is asked for.
 wide=(ANT_002 c,-30000,4,3000,0,0)
 { header 24576 "${wide[@]}" && cat samples.bin; } >wide.dada
