@@ -25,6 +25,7 @@ void check_epic_plan(const EpicPlan& plan) {
               (plan.factor.extent(0) == plan.n_ant && plan.factor.extent(1) == plan.n_pol &&
                (plan.factor.extent(2) == plan.n_chan || plan.factor.extent(2) == plan.n_channel())),
           "factors of another shape");
+  require(plan.left_out.empty() || plan.left_out.size() == plan.n_channel(), "one mark per channel left out");
   require(!plan.field || (!plan.cross && plan.n_average == 1 && plan.apertures.empty()),
           "a field of averaged channels, of products or with apertures");
   require(plan.n_threads > 0, "no threads");

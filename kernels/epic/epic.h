@@ -92,6 +92,8 @@ struct EpicPlan {
   std::vector<std::uint8_t> flagged;  ///< [ant] 1 = never valid, and no part of the array; empty = none
   /// [ant][pol][input chan or channel]: g, what E is multiplied by; empty = 1.
   Buffer<std::complex<double>, 3> factor;
+  /// [channel] 1 = nothing is known of it: it adds nothing to an image, and nothing to W; empty = none.
+  std::vector<std::uint8_t> left_out;
   /// Empty: all antennas respond equally to all directions. Otherwise E_i is weighted by conj(a_i(s)), as in
   /// gridding with the aperture's own illumination, and W and A include its power b_i = |a_i|^2:
   ///   W = sum_t [ (sum_i b_i)^2 - sum_i b_i^2 ],   A_pq = sum_i b_i g_ip conj(g_iq) E_ip conj(E_iq),

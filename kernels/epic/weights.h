@@ -32,7 +32,7 @@ class EpicWeights {
  private:
   std::size_t n_fine_, n_average_;
   bool autos_;
-  std::vector<std::uint8_t> flagged_;
+  std::vector<std::uint8_t> flagged_, left_out_;
   std::int64_t n_used_ = 0, n_channel_, n_channel_spectra_ = 0;
   std::vector<std::int64_t> pairs_, full_;   // [image channel]
   std::vector<std::optional<double>> sums_;  // [image channel]

@@ -84,7 +84,7 @@ void PairWeights::weigh(const std::vector<std::array<double, 3>>& uvw_s) {
       for (std::size_t a = 0; a < plan_.n_ant; ++a)
         for (std::size_t b = a + 1; b < plan_.n_ant; ++b, ++pair)
           points.push_back({hz * (uvw_s[a][0] - uvw_s[b][0]), hz * (uvw_s[a][1] - uvw_s[b][1]),
-                            used_[pair] != 0 ? count(channel / plan_.n_fine, pair) : 0});
+                            counts(channel, pair) ? count(channel / plan_.n_fine, pair) : 0});
     }
     std::vector<double> factors(points.size(), 0.0);
     plan_.weighting->weigh(points, factors);
@@ -111,7 +111,7 @@ bool PairWeights::finish(const EpicGeometry& geometry, EpicWeights& weights) {
     for (std::size_t i = 0; i < plan_.n_average; ++i) {
       const std::size_t channel = image * plan_.n_average + i;
       for (std::size_t pair = 0; pair < n_pair(); ++pair)
-        if (used_[pair] != 0)
+        if (counts(channel, pair))
           sum += 2 * static_cast<double>(factors_(channel, pair)) * count(channel / plan_.n_fine, pair);
     }
     weights.weigh(image, sum);

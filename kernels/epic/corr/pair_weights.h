@@ -39,6 +39,10 @@ class PairWeights {
   double count(std::size_t chan, std::size_t pair) const {
     return static_cast<double>(whole_[chan] + counts_(chan, pair));
   }
+  /// Whether a pair is part of the image of a channel.
+  bool counts(std::size_t channel, std::size_t pair) const {
+    return used_[pair] != 0 && (plan_.left_out.empty() || plan_.left_out[channel] == 0);
+  }
   bool keeps(const std::vector<std::array<double, 3>>& uvw_s) const;
   void weigh(const std::vector<std::array<double, 3>>& uvw_s);
 

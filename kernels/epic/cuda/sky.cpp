@@ -57,7 +57,7 @@ const double* DeviceSky::averaged(cudaStream_t stream) {
 
 std::vector<float2> factors_over(const EpicPlan& plan, const std::vector<double>& unit) {
   std::vector<float2> factors;
-  if (plan.factor.size() == 0 && plan.flagged.empty() && unit.empty()) return factors;
+  if (plan.factor.size() == 0 && plan.flagged.empty() && plan.left_out.empty() && unit.empty()) return factors;
   for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
     for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
       for (std::size_t pol = 0; pol < plan.n_pol; ++pol) {

@@ -382,3 +382,36 @@ BOOST_DATA_TEST_CASE(weights_of_pairs_count_valid_samples, boost::unit_test::dat
       }
     }
 }
+
+// A channel of which nothing is known adds nothing to an image of several, and has none by itself.
+BOOST_DATA_TEST_CASE(channels_that_are_left_out_add_nothing, boost::unit_test::data::make(kExact), method) {
+  EpicCase c;
+  c.enu_m = random_array(12, 30, 3, 0, 5);
+  c.n_chan = 4;
+  c.n_spectra = 20;
+  c.gains = true;
+  const EpicRecording recording(c);
+  for (const bool autos : {false, true}) {
+    const auto plan = [&](std::size_t n_average) {
+      EpicPlan some = all_sky(recording, 20);
+      some.left_out = {0, 1, 1, 0};
+      some.n_average = n_average;
+      some.autos = autos;
+      return some;
+    };
+    const auto two = method.make(plan(2)), each = method.make(plan(1));
+    const EpicImages averaged = recording.image(*two, 20, 4), single = recording.image(*each, 20, 4);
+    for (std::size_t i = 0; i < averaged.planes.size() / 2; ++i) {
+      const std::size_t n = averaged.planes.size() / 2;
+      for (const std::size_t image : {0, 1}) {
+        const float of_two = averaged.planes.data()[image * n + i];
+        const float alone = single.planes.data()[image * 3 * n + i];
+        BOOST_TEST_REQUIRE(std::isnan(of_two) == std::isnan(alone));
+        if (!std::isnan(alone)) BOOST_TEST_REQUIRE(std::abs(double(of_two) - double(alone)) <= 3e-6);
+        BOOST_TEST_REQUIRE(std::isnan(single.planes.data()[(1 + image) * n + i]));
+      }
+    }
+    BOOST_TEST(averaged.weight == std::vector<double>(2, 0.5));
+    BOOST_TEST(single.weight == (std::vector<double>{1, 0, 0, 1}));
+  }
+}
