@@ -116,6 +116,10 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   plan.flagged = antennas_without_gains(voltages.gains);
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
     if (setup.header.layout.antennas[ant].flagged) plan.flagged[ant] = 1;
+  const std::vector<std::uint8_t> without = channels_without_gains(voltages.gains);
+  if (std::find(without.begin(), without.end(), 1) != without.end())
+    for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+      plan.left_out.push_back(without[channel * without.size() / plan.n_channel()]);
   plan.nx = plan.ny = options.size;
   plan.n_direction = setup.directions.size();
   plan.cell = std::isnan(options.scale_rad)
@@ -135,8 +139,7 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   return plan;
 }
 
-EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltages& voltages,
-                     const Device& device) {
+EpicSetup make_setup(Tool& tool, const EpicOptions& options, OpenedVoltages& voltages, const Device& device) {
   check_options(options, voltages);
   check_field(options);
   EpicSetup setup;
@@ -163,6 +166,7 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   if (!options.apertures.empty()) setup.apertures = read_apertures(options.apertures, setup.header.layout);
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, {options.n_taps, Window::hann});
   setup.f.first_sample = options.voltage.first_sample;
+  voltages.divide_channels(setup.f.channel_hz());
   setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
   setup.n_samples = options.voltage.n_samples;
   if (const auto all = voltages.reader.n_samples()) {
@@ -174,7 +178,8 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   setup.accumulate_spectra =
       options.electric_field ? 1 : spectra_per_image(accumulate_s, setup.spectrum_s, setup.n_spectra);
   setup.epic = epic_plan(tool, options, setup, voltages);
-  // What is planned has room for antennas that lack gains now and may have some later.
+  // What is planned has room for antennas and channels that lack gains now and may have some later.
+  setup.epic.left_out.clear();
   for (std::size_t ant = 0; ant < setup.epic.n_ant; ++ant)
     setup.epic.flagged[ant] = header.layout.antennas[ant].flagged ? 1 : 0;
   check_size(setup, tool.common().max_memory_bytes);
