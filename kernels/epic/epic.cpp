@@ -28,6 +28,9 @@ void check_epic_plan(const EpicPlan& plan) {
   require(plan.left_out.empty() || plan.left_out.size() == plan.n_channel(), "one mark per channel left out");
   require(!plan.field || (!plan.cross && plan.n_average == 1 && plan.apertures.empty()),
           "a field of averaged channels, of products or with apertures");
+  require(!plan.total || (plan.n_pol == 2 && plan.first && !plan.second && !plan.cross && !plan.field &&
+                          plan.apertures.empty()),
+          "the total of one polarisation, beside other planes or with apertures");
   require(plan.n_threads > 0, "no threads");
   require(!plan.weighting || (!plan.autos && !plan.field && plan.apertures.empty() && plan.n_direction == 0),
           "weights of pairs with autocorrelations, apertures or directions, or of a field");

@@ -34,6 +34,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/spectra/spectra.h"
@@ -81,6 +82,9 @@ struct EpicPlan {
   bool second = false;  ///< YY (or LL)
   bool cross = false;   ///< XY (or RL)
   bool autos = false;   ///< keep A
+  /// corr only, of two polarisations and without apertures: the plane of XX is (XX + YY) / 2, and there is no
+  /// other. Sums of pairs are added before they are imaged.
+  bool total = false;
   /// Images of the field E_p(s) / n_t of single spectra in place of its products: the planes are Re and Im of
   /// X (first) and of Y (second); not `cross`. By `fft` and `dft`, n_average = 1, without apertures.
   bool field = false;
@@ -150,6 +154,19 @@ struct EpicImages {
   /// [image channel] W divided by its value if all unflagged antennas were valid in all spectra.
   std::vector<double> weight;
   std::int64_t n_spectra = 0;  ///< of the accumulation
+  /// What an imager of a device has done to the memory of `planes`, and undoes before that is freed.
+  std::shared_ptr<void> pin;
+
+  EpicImages() = default;
+  EpicImages(EpicImages&&) = default;
+  /// Memory and what was done to it change places together.
+  EpicImages& operator=(EpicImages&& other) noexcept {
+    std::swap(planes, other.planes);
+    std::swap(weight, other.weight);
+    std::swap(n_spectra, other.n_spectra);
+    std::swap(pin, other.pin);
+    return *this;
+  }
 };
 
 class DirectImager {

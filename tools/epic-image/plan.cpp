@@ -97,6 +97,19 @@ void plan_off_grid(const EpicOptions& options, EpicSetup& setup, const EpicGeome
   });
 }
 
+/// Where corr makes nothing but Stokes I, pairs are added up before they are imaged: half of the images.
+void image_total(EpicSetup& setup) {
+  EpicPlan& epic = setup.epic;
+  const ProductMix half_of_both{0.5f, 0.5f, 0, 0};
+  if (setup.method != EpicMethod::corr || setup.planes.size() != 1 || epic.n_pol != 2 ||
+      !epic.apertures.empty() || setup.planes[0].real != half_of_both ||
+      setup.planes[0].imaginary != ProductMix{})
+    return;
+  epic.total = true;
+  epic.second = false;
+  setup.planes[0].real = {1, 0, 0, 0};
+}
+
 }  // namespace
 
 EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
@@ -134,6 +147,10 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   plan.padding = options.padding > 0 ? options.padding : default_padding(plan);
   plan.w = parse_w(options.w);
   plan.off_grid = setup.epic.off_grid;
+  if (setup.epic.total) {
+    plan.total = true;
+    plan.second = false;
+  }
   if (options.weight.name != "natural") plan.weighting = pair_weighting(options, plan);
   plan.factor = factors_of(voltages, setup.header.scale);
   return plan;
@@ -189,6 +206,7 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, OpenedVoltages& vol
   plan_off_grid(options, setup, geometry);
   setup.method = choose_method(tool, options, setup, geometry);
   if (setup.method != EpicMethod::fft) setup.epic.off_grid.clear();
+  image_total(setup);
   if (setup.method == EpicMethod::fft) {
     check_fft_plan(setup.epic);
     check_apertures(setup.epic, geometry);

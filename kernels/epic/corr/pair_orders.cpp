@@ -221,7 +221,10 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
 }
 
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  if (pixels.index != orders.index) return false;
+  return pixels.index == orders.index && serves(orders, geometry);
+}
+
+bool serves(const PairOrders& orders, const EpicGeometry& geometry) {
   const PairCells& shape = orders.shape;
   auto uvw = image_frame_s(geometry);
   if (shape.lattice) {

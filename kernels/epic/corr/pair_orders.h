@@ -60,6 +60,8 @@ struct PairOrders {
 
 /// Whether `orders` can be used for another geometry of the same plan; a lattice then for its own slope.
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels);
+/// The same where the pixels are known to be those of the plan.
+bool serves(const PairOrders& orders, const EpicGeometry& geometry);
 /// Not for lists of directions.
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 

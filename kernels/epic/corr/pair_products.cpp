@@ -15,6 +15,10 @@ PairProducts::PairProducts(const EpicPlan& plan, const PairSums& sums, std::size
 
 void PairProducts::of(std::size_t a, std::size_t b, std::complex<float>* matrices) const {
   const double by = factor(a, b);
+  if (plan_.total) {
+    *matrices = std::complex<float>(by * (value(a, 0, b, 0) + value(a, 1, b, 1)));
+    return;
+  }
   if (plan_.first) *matrices++ = std::complex<float>(2 * by * value(a, 0, b, 0));
   if (plan_.second) *matrices++ = std::complex<float>(2 * by * value(a, 1, b, 1));
   if (!plan_.cross) return;
@@ -29,10 +33,12 @@ EpicValues PairProducts::autos() const {
     autos[0] += value(ant, 0, ant, 0).real();
     if (plan_.n_pol == 1) continue;
     autos[1] += value(ant, 1, ant, 1).real();
+    if (plan_.total) continue;
     const std::complex<double> xy = value(ant, 0, ant, 1);
     autos[2] += xy.real();
     autos[3] += xy.imag();
   }
+  if (plan_.total) autos[0] = (autos[0] + autos[1]) / 2;
   return autos;
 }
 

@@ -21,9 +21,10 @@ class PairProducts {
   /// `factors` [pair a < b] multiply the matrices; null = 1.
   PairProducts(const EpicPlan& plan, const PairSums& sums, std::size_t channel,
                const float* factors = nullptr);
-  /// The matrices that the plan asks for: XX, YY, Re XY, Im XY, of n_matrix() = EpicPlan::n_plane().
+  /// The matrices that the plan asks for: XX, YY, Re XY, Im XY, or (XX + YY) / 2, of n_matrix() =
+  /// EpicPlan::n_plane().
   void of(std::size_t a, std::size_t b, std::complex<float>* matrices) const;
-  /// sum over antennas of V_aa: XX, YY, Re XY, Im XY.
+  /// sum over antennas of V_aa: XX, or (XX + YY) / 2, YY, Re XY, Im XY.
   EpicValues autos() const;
 
  private:

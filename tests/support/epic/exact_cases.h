@@ -415,3 +415,47 @@ BOOST_DATA_TEST_CASE(channels_that_are_left_out_add_nothing, boost::unit_test::d
     BOOST_TEST(single.weight == (std::vector<double>{1, 0, 0, 1}));
   }
 }
+
+// Half of the sum of both polarisations, made of sums of pairs, is half of the sum of their images.
+BOOST_DATA_TEST_CASE(total_power_is_half_of_both_polarisations, boost::unit_test::data::make(kExact),
+                     method) {
+  if (!method.weighs) return;  // corr
+  EpicCase c;
+  c.enu_m = random_array(40, 30, 3, 0.1, 5);
+  c.n_chan = 4;
+  c.step_hz = 3e6;
+  c.n_spectra = 24;
+  c.gains = c.delays = true;
+  const EpicRecording recording(c);
+  for (const std::size_t size : {40, 180})
+    for (const std::size_t n_average : {1, 2})
+      for (const bool autos : {false, true}) {
+        const auto plan = [&](bool total) {
+          EpicPlan some = all_sky(recording, size);
+          some.n_average = n_average;
+          some.autos = autos;
+          some.cross = false;
+          some.total = total;
+          some.second = !total;
+          return some;
+        };
+        const auto one = method.make(plan(true)), both = method.make(plan(false));
+        for (int turn = 0; turn < 2; ++turn) {
+          const EpicImages total = recording.image(*one, 24, 4), apart = recording.image(*both, 24, 4);
+          BOOST_TEST_REQUIRE(total.planes.extent(1) == 1u);
+          double worst = 0, peak = 0;
+          for (std::size_t image = 0; image < total.planes.extent(0); ++image)
+            for (std::size_t pixel = 0; pixel < size * size; ++pixel) {
+              const auto wanted = (double(apart.planes(image, 0, pixel / size, pixel % size)) +
+                                   double(apart.planes(image, 1, pixel / size, pixel % size))) /
+                                  2;
+              const auto got = double(total.planes(image, 0, pixel / size, pixel % size));
+              BOOST_TEST_REQUIRE(std::isnan(wanted) == std::isnan(got));
+              if (std::isnan(got)) continue;
+              worst = std::max(worst, std::abs(got - wanted));
+              peak = std::max(peak, std::abs(got));
+            }
+          BOOST_TEST(worst <= 3e-6 * peak);
+        }
+      }
+}

@@ -107,7 +107,7 @@ __global__ void turn_factors(TurnTask task) {
 }
 
 /// A thread for each pair of antennas blockIdx.y and those behind it.
-__global__ void pair_values(PairTask task, float2* values, std::uint32_t* largest) {
+__global__ void pair_values(PairTask task, int n_average, float2* values, std::uint32_t* largest) {
   const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread());
   const std::size_t channel = blockIdx.z;
   float most = 0;
@@ -117,10 +117,14 @@ __global__ void pair_values(PairTask task, float2* values, std::uint32_t* larges
     if (task.n_pol == 2) {
       double2 value[2][2];
       of.values(a, b, value);
-      exact[0] = value[0][0];
-      exact[1] = value[1][1];
-      exact[2] = of.cross(value[0][1], value[1][0], 2);
-      exact[3] = of.cross(value[0][1], value[1][0], 3);
+      if (task.total) {
+        exact[0] = {(value[0][0].x + value[1][1].x) / 2, (value[0][0].y + value[1][1].y) / 2};
+      } else {
+        exact[0] = value[0][0];
+        exact[1] = value[1][1];
+        exact[2] = of.cross(value[0][1], value[1][0], 2);
+        exact[3] = of.cross(value[0][1], value[1][0], 3);
+      }
     } else {
       exact[0] = of.matrix(a, b, 0);
     }
@@ -138,15 +142,35 @@ __global__ void pair_values(PairTask task, float2* values, std::uint32_t* larges
   }
   // floats that are not negative have the order of their bits
   const std::uint32_t bits = __reduce_max_sync(~0u, __float_as_uint(most));
-  if (threadIdx.x % 32 == 0 && bits > 0) atomicMax(largest + channel, bits);
+  if (threadIdx.x % 32 == 0 && bits > 0) atomicMax(largest + channel / n_average, bits);
+}
+
+/// Sums of a pixel's products to where they go.
+__device__ __forceinline__ void put(const OrderTarget& to, std::size_t image, std::size_t pixel,
+                                    const float (&sums)[4], int n_product) {
+  if (to.sums != nullptr) {
+    double* sum = to.sums + (image * to.n_stride + pixel) * 4;
+#pragma unroll
+    for (int product = 0; product < 4; ++product)
+      if (product < n_product) sum[product] += static_cast<double>(sums[product]);
+    return;
+  }
+  const PlaneTask& planes = to.planes;
+  const std::size_t at = to.first_image + image;
+  float* plane = planes.planes + at * planes.n_plane * planes.plane_size + planes.index[pixel];
+  for (int i = 0; i < planes.n_plane; ++i, plane += planes.plane_size)
+#pragma unroll
+    for (int product = 0; product < 4; ++product)
+      if (product == planes.value_of[i])
+        *plane = plane_value(planes, at, product, static_cast<double>(sums[product]));
 }
 
 __global__ void sum_orders(OrderTask task) {
   const CellShape& shape = task.shape;
-  const std::size_t pixel = this_thread(), channel = blockIdx.y;
+  const std::size_t pixel = this_thread(), image = blockIdx.y;
   if (pixel >= std::size_t(task.n_pixel)) return;
   const std::size_t plane = std::size_t(shape.n_x) * shape.n_y;
-  const float* from = task.images + channel * shape.n_order * shape.n_product * plane + task.cells[pixel];
+  const float* from = task.images + image * shape.n_order * shape.n_product * plane + task.cells[pixel];
   float sums[4] = {};
   for (int order = 0; order < shape.n_order; ++order) {
     const float factor = task.factors[std::size_t(order) * task.n_pixel + pixel];
@@ -156,9 +180,7 @@ __global__ void sum_orders(OrderTask task) {
         sums[product] =
             fmaf(factor, from[(std::size_t(order) * shape.n_product + product) * plane], sums[product]);
   }
-  double* to = task.sums + (channel * task.n_stride + pixel) * 4;
-  for (int product = 0; product < shape.n_product; ++product)
-    to[product] += static_cast<double>(sums[product]);
+  put(task.target, image, pixel, sums, shape.n_product);
 }
 
 constexpr int kSiteTaps = 7;  ///< PairOrders::kWidth
@@ -185,7 +207,7 @@ struct SiteTaps {
 
 __global__ void sum_sites(SiteTask task) {
   const CellShape& shape = task.shape;
-  const std::size_t pixel = this_thread(), channel = blockIdx.y;
+  const std::size_t pixel = this_thread(), image = blockIdx.y;
   if (pixel >= std::size_t(task.n_pixel)) return;
   const int index = static_cast<int>(task.pixels[pixel]), x = index % task.nx, y = index / task.nx;
   const double l = (task.nx / 2 - x) * task.cell, m = (y - task.ny / 2) * task.cell;
@@ -194,7 +216,7 @@ __global__ void sum_sites(SiteTask task) {
   const SiteTaps along_y(task, (m + task.slope_v * dn) / task.pitch, shape.n_y, task.of_row);
   const float t = task.n_half > 0 ? static_cast<float>(fmin(1.0, fmax(-1.0, dn / task.n_half))) : 0.0f;
   const std::size_t plane = std::size_t(shape.n_x) * shape.n_y;
-  const float* from = task.images + channel * shape.n_order * shape.n_product * plane;
+  const float* from = task.images + image * shape.n_order * shape.n_product * plane;
   float sums[4] = {}, polynomial = 1, next = t;  // T_k, T_(k + 1)
   for (int order = 0; order < shape.n_order; ++order) {
 #pragma unroll
@@ -217,9 +239,7 @@ __global__ void sum_sites(SiteTask task) {
     polynomial = next;
     next = above;
   }
-  double* to = task.sums + (channel * task.n_stride + pixel) * 4;
-  for (int product = 0; product < shape.n_product; ++product)
-    to[product] += static_cast<double>(sums[product]);
+  put(task.target, image, pixel, sums, shape.n_product);
 }
 
 dim3 pairs_of(int n_ant, int n_channel) {
@@ -240,22 +260,23 @@ void launch_turn_factors(const TurnTask& task, cudaStream_t stream) {
   launched("turning antennas");
 }
 
-void launch_pair_values(const PairTask& task, float2* values, std::uint32_t* largest, cudaStream_t stream) {
-  cuda_check(
-      cudaMemsetAsync(largest, 0, static_cast<std::size_t>(task.n_channel) * sizeof(std::uint32_t), stream),
-      "clearing");
-  pair_values<<<pairs_of(task.n_ant, task.n_channel), kThreads, 0, stream>>>(task, values, largest);
+void launch_pair_values(const PairTask& task, int n_average, float2* values, std::uint32_t* largest,
+                        cudaStream_t stream) {
+  const auto n_image = static_cast<std::size_t>(task.n_channel / n_average);
+  cuda_check(cudaMemsetAsync(largest, 0, n_image * sizeof(std::uint32_t), stream), "clearing");
+  pair_values<<<pairs_of(task.n_ant, task.n_channel), kThreads, 0, stream>>>(task, n_average, values,
+                                                                             largest);
   launched("turning pairs");
 }
 
 void launch_sum_sites(const SiteTask& task, cudaStream_t stream) {
-  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_channel));
+  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
   sum_sites<<<grid, kThreads, 0, stream>>>(task);
   launched("interpolating pixels");
 }
 
 void launch_sum_orders(const OrderTask& task, cudaStream_t stream) {
-  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_channel));
+  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
   sum_orders<<<grid, kThreads, 0, stream>>>(task);
   launched("adding up orders");
 }

@@ -55,7 +55,7 @@ class CudaCorrImager final : public DeviceImager {
     sky_.apertures().start();
     if (sky_.move_to(geometry)) move(geometry);
     settle_copies();
-    sky_.clear(stream_.get());
+    if (!engine_->makes_planes()) sky_.clear(stream_.get());
     if (any_added_) collect_sums();  // of an accumulation that was not taken
   }
 
@@ -104,7 +104,7 @@ class CudaCorrImager final : public DeviceImager {
     return task;
   }
 
-  bool on_grid(const EpicGeometry& geometry) const {
+  bool on_grid(const EpicGeometry& geometry) {
     if (wanted_ != CorrMethod::cheapest) return wanted_ == CorrMethod::grid;
     if (plan_.n_direction > 0 || plan_.n_ant > kMaxGridAnts || !plan_.apertures.empty()) return false;
     return cuda_grid_pairs_s(plan_, geometry, sky_.pixels()) <
@@ -198,15 +198,28 @@ bool CudaCorrImager::take_later(EpicImages& images) {
     factors_of_pairs_.copy(pair_weights_.factors().data(), pair_weights_.factors().size());
     settle_copies();
   }
-  engine_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
-                 stream_.get());
+  const auto pairs = [&](int first_channel, int n_channel) { return task(first_channel, n_channel); };
   // sums over pairs leave them out
   double* powers = nullptr;
   if (plan_.autos) {
     powers = powers_.reserve(plan_.n_channel() * plan_.n_ant * 4);
     launch_own_sums(task(0, static_cast<int>(plan_.n_channel())), powers, stream_.get());
   }
-  finish_planes(plan_, weights_, sky_, autos_, powers, 1, copy_, images, stream_.get());
+  if (engine_->makes_planes()) {
+    const PlaneTask planes = plane_task(plan_, weights_, sky_, autos_, powers, 1, copy_, stream_.get());
+    if (static_cast<std::size_t>(planes.n_pixel) < planes.plane_size || plan_.n_ant < 2)
+      launch_clear_planes(planes.planes,
+                          static_cast<std::size_t>(planes.n_image * planes.n_plane) * planes.plane_size,
+                          stream_.get());
+    engine_->image_planes(pairs, planes, stream_.get());
+    copy_.send(plan_, weights_, images, stream_.get());
+    return true;
+  }
+  engine_->image(pairs, stream_.get());
+  if (plan_.total && !engine_->makes_total())
+    launch_total(sky_.sums(), plan_.n_channel() * sky_.n_stride(), stream_.get());
+  finish_planes(plan_, weights_, sky_, autos_, powers, 1, copy_, images, stream_.get(),
+                engine_->adds_channels());
   return true;
 }
 
