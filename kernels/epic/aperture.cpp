@@ -30,6 +30,7 @@ EpicPlan only(const EpicPlan& plan, std::size_t kind) {
   some.first = plan.first;
   some.second = plan.second;
   some.cross = plan.cross;
+  some.left_out = plan.left_out;
   some.factor.resize_for_overwrite(plan.factor.shape());
   std::copy(plan.factor.begin(), plan.factor.end(), some.factor.begin());
   some.n_threads = plan.n_threads;
@@ -106,6 +107,7 @@ void ApertureWeights::count(const SpectraBlock& block) {
     }
   for (std::size_t i = 0; i < block.n_chan * plan_.n_fine; ++i) {
     const std::size_t channel = block.first_chan * plan_.n_fine + i, row = n_row == 1 ? 0 : i / plan_.n_fine;
+    if (!plan_.left_out.empty() && plan_.left_out[channel] != 0) continue;
     for (std::size_t k = 0; k < n_kind(); ++k) {
       antennas_(channel, k) += antennas(row, k);
       for (std::size_t l = 0; l < n_kind(); ++l) pairs_(channel, k, l) += pairs(row, k, l);

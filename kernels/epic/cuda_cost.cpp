@@ -6,6 +6,7 @@
 #include "kernels/epic/aperture.h"
 #include "kernels/epic/corr/corr_cuda.h"
 #include "kernels/epic/corr/pair_orders.h"
+#include "kernels/epic/corr/pair_weights.h"
 #include "kernels/epic/fft/fft_cuda.h"
 #include "kernels/epic/fft/off_grid.h"
 #include "kernels/epic/fft/setup.h"
@@ -167,9 +168,7 @@ bool cuda_dft_by_pairs(const EpicPlan& plan, EpicPrecision precision, double n_s
 double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   const auto n_ant = static_cast<double>(plan.n_ant), n_channel = static_cast<double>(plan.n_channel());
   const PairCells cells = pair_cells(plan, geometry, pixels);
-  return n_channel * (n_ant * n_ant / 2 * kSpread_s +
-                      static_cast<double>(cells.n_order * cells.n_x * cells.n_y) * kPairOrder_s +
-                      static_cast<double>(cells.n_outlier_pair() * pixels.size()) * kPairPixel_s);
+  return n_channel * (n_ant * n_ant / 2 * kSpread_s + cells.pixels_s);
 }
 
 namespace {
@@ -179,7 +178,7 @@ EpicCost corr_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
   EpicCost cost;
   cost.spectrum_s = correlation_s(plan);
   cost.image_s = cuda_direct_pairs_s(plan, sky.size());
-  cost.bytes = sky_bytes(plan, sky.size());
+  cost.bytes = sky_bytes(plan, sky.size()) + PairWeights::bytes(plan);
   if (plan.n_direction > 0 || !plan.apertures.empty()) return cost;
   const double grid_s = cuda_grid_pairs_s(plan, geometry, sky);
   if (!(grid_s < cost.image_s)) return cost;

@@ -25,9 +25,15 @@ void check_epic_plan(const EpicPlan& plan) {
               (plan.factor.extent(0) == plan.n_ant && plan.factor.extent(1) == plan.n_pol &&
                (plan.factor.extent(2) == plan.n_chan || plan.factor.extent(2) == plan.n_channel())),
           "factors of another shape");
+  require(plan.left_out.empty() || plan.left_out.size() == plan.n_channel(), "one mark per channel left out");
   require(!plan.field || (!plan.cross && plan.n_average == 1 && plan.apertures.empty()),
           "a field of averaged channels, of products or with apertures");
+  require(!plan.total || (plan.n_pol == 2 && plan.first && !plan.second && !plan.cross && !plan.field &&
+                          plan.apertures.empty()),
+          "the total of one polarisation, beside other planes or with apertures");
   require(plan.n_threads > 0, "no threads");
+  require(!plan.weighting || (!plan.autos && !plan.field && plan.apertures.empty() && plan.n_direction == 0),
+          "weights of pairs with autocorrelations, apertures or directions, or of a field");
   require(plan.off_grid.empty() || plan.off_grid.size() == plan.n_ant, "one mark per antenna off the grid");
   require(plan.off_grid.empty() || !plan.field, "a field of antennas off the grid");
   require(plan.apertures.empty() ||

@@ -29,8 +29,12 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/spectra/spectra.h"
@@ -54,6 +58,19 @@ enum class EpicW {
 
 enum class EpicKernel { kaiser_bessel, prolate };
 
+/// A pair of antennas in a channel, where imaging weights look for it.
+struct PairPoint {
+  double u = 0, v = 0;  ///< wavelengths
+  double count = 0;     ///< spectra in which both are valid
+};
+/// Imaging weights of pairs, for `corr` (corr/pair_weights.h).
+struct PairWeighting {
+  /// Stores a factor for each pair of an image, of all of its channels. Called for several images at a time.
+  std::function<void(std::span<const PairPoint> points, std::span<double> factors)> weigh;
+  double step_lambda = 0;   ///< factors hold until a pair has moved by more than this
+  std::uint64_t bytes = 0;  ///< of memory that weigh() takes
+};
+
 struct EpicPlan {
   std::size_t n_chan = 1;  ///< input channels
   std::size_t n_fine = 1;
@@ -65,6 +82,9 @@ struct EpicPlan {
   bool second = false;  ///< YY (or LL)
   bool cross = false;   ///< XY (or RL)
   bool autos = false;   ///< keep A
+  /// corr only, of two polarisations and without apertures: the plane of XX is (XX + YY) / 2, and there is no
+  /// other. Sums of pairs are added before they are imaged.
+  bool total = false;
   /// Images of the field E_p(s) / n_t of single spectra in place of its products: the planes are Re and Im of
   /// X (first) and of Y (second); not `cross`. By `fft` and `dft`, n_average = 1, without apertures.
   bool field = false;
@@ -76,12 +96,16 @@ struct EpicPlan {
   std::vector<std::uint8_t> flagged;  ///< [ant] 1 = never valid, and no part of the array; empty = none
   /// [ant][pol][input chan or channel]: g, what E is multiplied by; empty = 1.
   Buffer<std::complex<double>, 3> factor;
+  /// [channel] 1 = nothing is known of it: it adds nothing to an image, and nothing to W; empty = none.
+  std::vector<std::uint8_t> left_out;
   /// Empty: all antennas respond equally to all directions. Otherwise E_i is weighted by conj(a_i(s)), as in
   /// gridding with the aperture's own illumination, and W and A include its power b_i = |a_i|^2:
   ///   W = sum_t [ (sum_i b_i)^2 - sum_i b_i^2 ],   A_pq = sum_i b_i g_ip conj(g_iq) E_ip conj(E_iq),
   /// so that a source of flux 1 still gives 1; NaN where W is less than kMinApertureResponse of all pairs.
   std::vector<std::shared_ptr<const Aperture>> apertures;
   std::vector<std::uint32_t> aperture;  ///< [ant] which of them
+  /// corr only, without autocorrelations, apertures and directions; none: every product counts 1.
+  std::optional<PairWeighting> weighting;
   unsigned n_threads = 1;
   bool float64 = false;  ///< CPU, dft: sums over antennas in float64, and no codes
 
@@ -130,6 +154,19 @@ struct EpicImages {
   /// [image channel] W divided by its value if all unflagged antennas were valid in all spectra.
   std::vector<double> weight;
   std::int64_t n_spectra = 0;  ///< of the accumulation
+  /// What an imager of a device has done to the memory of `planes`, and undoes before that is freed.
+  std::shared_ptr<void> pin;
+
+  EpicImages() = default;
+  EpicImages(EpicImages&&) = default;
+  /// Memory and what was done to it change places together.
+  EpicImages& operator=(EpicImages&& other) noexcept {
+    std::swap(planes, other.planes);
+    std::swap(weight, other.weight);
+    std::swap(n_spectra, other.n_spectra);
+    std::swap(pin, other.pin);
+    return *this;
+  }
 };
 
 class DirectImager {

@@ -60,16 +60,21 @@ EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const double pair_s = coded(plan) ? kPairCodes_s : kPair_s;
   const double direct_s = direct_pairs_s(plan, pixels.size());
   double image_s = direct_s;
-  if (plan.n_direction == 0 && plan.apertures.empty())
-    image_s = std::min(image_s, grid_pairs_s(plan, pair_grid_shape(plan, geometry, pixels)));
-  const std::uint64_t imager_bytes =
-      image_s < direct_s ? grid_pairs_bytes(plan, pixels.size()) : direct_pairs_bytes(plan);
+  std::uint64_t imager_bytes = direct_pairs_bytes(plan);
+  if (plan.n_direction == 0 && plan.apertures.empty()) {
+    const PairGridShape shape = pair_grid_shape(plan, geometry, pixels);
+    const double grid_s = grid_pairs_s(plan, shape);
+    if (grid_s < direct_s) {
+      image_s = grid_s;
+      imager_bytes = grid_pairs_bytes(plan, shape, pixels.size());
+    }
+  }
   EpicCost cost;
   cost.of_codes = coded(plan);
   cost.spectrum_s = static_cast<double>(plan.n_channel()) * n_input * n_input / 2 * pair_s;
   cost.image_s = static_cast<double>(plan.n_image_channel()) * image_s;
   cost.bytes = sums_bytes(plan, pixels.size()) + PairSums::bytes(plan.n_channel(), plan.n_ant * plan.n_pol) +
-               imager_bytes + ApertureWeights::bytes(plan, pixels.size());
+               imager_bytes + ApertureWeights::bytes(plan, pixels.size()) + PairWeights::bytes(plan);
   return cost;
 }
 

@@ -9,10 +9,12 @@
 
 namespace apsyn {
 
-/// The factor g in a channel; the plan may have one value for each input channel. 0 for flagged antennas.
+/// The factor g in a channel; the plan may have one value for each input channel. 0 for flagged antennas, and
+/// in channels that are left out.
 inline std::complex<double> epic_factor(const EpicPlan& plan, std::size_t ant, std::size_t pol,
                                         std::size_t channel) {
   if (!plan.flagged.empty() && plan.flagged[ant] != 0) return 0;
+  if (!plan.left_out.empty() && plan.left_out[channel] != 0) return 0;
   if (plan.factor.size() == 0) return 1;
   return plan.factor(ant, pol, plan.factor.extent(2) == plan.n_chan ? channel / plan.n_fine : channel);
 }

@@ -49,7 +49,7 @@ void finish_images(const EpicPlan& plan, const EpicWeights& weights, const SkyPi
   parallel_for(plan.n_threads, n_channel, [&](std::size_t channel, unsigned) {
     const View<float, 3> planes = images.planes.view()[channel];
     std::fill(planes.begin(), planes.end(), std::numeric_limits<float>::quiet_NaN());
-    const auto pairs = static_cast<double>(weights.pairs(channel));
+    const double pairs = weights.sum(channel);
     if (!(pairs > 0)) return;
     std::size_t n_plane = 0;
     std::array<std::pair<std::size_t, float*>, 4> made;  // value and plane

@@ -10,16 +10,19 @@ EpicWeights::EpicWeights(const EpicPlan& plan)
       n_average_(plan.n_average),
       autos_(plan.autos),
       flagged_(plan.flagged),
+      left_out_(plan.left_out),
       n_channel_(static_cast<std::int64_t>(plan.n_channel())) {
   flagged_.resize(plan.n_ant, 0);
   n_used_ = std::count(flagged_.begin(), flagged_.end(), 0);
   pairs_.assign(plan.n_image_channel(), 0);
   full_ = pairs_;
+  sums_.resize(pairs_.size());
 }
 
 void EpicWeights::start() {
   std::fill(pairs_.begin(), pairs_.end(), 0);
   std::fill(full_.begin(), full_.end(), 0);
+  std::fill(sums_.begin(), sums_.end(), std::nullopt);
   n_channel_spectra_ = 0;
 }
 
@@ -42,8 +45,10 @@ void EpicWeights::add(const SpectraBlock& block) {
   for (std::size_t chan = 0; chan < block.n_chan; ++chan)
     for (std::size_t fine = 0; fine < n_fine_; ++fine) {
       const std::size_t image = ((block.first_chan + chan) * n_fine_ + fine) / n_average_;
-      pairs_[image] += of_row[of_row.size() == 1 ? 0 : chan];
+      const std::size_t channel = (block.first_chan + chan) * n_fine_ + fine;
       full_[image] += full;
+      if (!left_out_.empty() && left_out_[channel] != 0) continue;
+      pairs_[image] += of_row[of_row.size() == 1 ? 0 : chan];
     }
   n_channel_spectra_ += n_spectra * static_cast<std::int64_t>(block.n_chan * n_fine_);
 }

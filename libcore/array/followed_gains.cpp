@@ -13,53 +13,55 @@
 
 namespace apsyn {
 
-FollowedGains::FollowedGains(std::string path, ArrayLayout layout, std::size_t n_pol, std::size_t n_chan)
-    : path_(std::move(path)), layout_(std::move(layout)) {
-  seen_ = stamp();
-  if (seen_) {
-    gains_ = read_gains_csv(path_, layout_, n_pol, n_chan);
-  } else {
-    gains_.resize({layout_.antennas.size(), n_pol, n_chan});
-    gains_.fill(1.0);
-    log_warning("{}: not there yet: voltages are taken as they are until it is", path_);
-  }
-}
-
-bool FollowedGains::look(double data_s) {
-  const std::optional<Stamp> now = stamp();
-  if (now == seen_) return false;
-  seen_ = now;
-  if (!now) {
-    warn_once(fmt::format("{}: is gone", path_));
-    return false;
-  }
-  try {
-    Buffer<std::complex<double>, 3> read = read_gains_csv(path_, layout_, gains_.extent(1), gains_.extent(2));
-    warned_.clear();
-    if (std::memcmp(read.data(), gains_.data(), read.size() * sizeof(*read.data())) == 0) return false;
-    std::swap(gains_, read);
-    log_info("{}: new gains from {:.3f} s of the data on", path_, data_s);
-    const std::vector<std::uint8_t> left_out = antennas_without_gains(gains_);
-    if (left_out == antennas_without_gains(read)) return true;
-    const std::string names = names_of(layout_, left_out);
-    log_warning("{}: from {:.3f} s of the data on {}", path_, data_s,
-                names.empty() ? "all antennas have gains" : "antennas without gains are left out: " + names);
-    return true;
-  } catch (const Error& error) {
-    warn_once(error.what());
-    return false;
-  }
-}
-
-std::optional<FollowedGains::Stamp> FollowedGains::stamp() const {
+std::optional<FollowedFile::Stamp> FollowedFile::stamp() const {
   struct stat found {};
   if (stat(path_.c_str(), &found) != 0) return std::nullopt;
   // a change of the permissions counts: the file may be readable now
   return Stamp{found.st_dev, found.st_ino, found.st_size, found.st_ctim.tv_sec, found.st_ctim.tv_nsec};
 }
 
-void FollowedGains::warn_once(const std::string& cause) {
+bool FollowedFile::look() {
+  const std::optional<Stamp> now = stamp();
+  if (now == seen_) return false;
+  seen_ = now;
+  if (!now) warn_once(fmt::format("{}: is gone", path_));
+  return now.has_value();
+}
+
+void FollowedFile::warn_once(const std::string& cause) {
   if (warned_.insert(cause).second) log_warning("{}: the former gains are held", cause);
+}
+
+FollowedGains::FollowedGains(std::string path, ArrayLayout layout, std::size_t n_pol, std::size_t n_chan)
+    : file_(std::move(path)), layout_(std::move(layout)) {
+  if (file_.is_there()) {
+    gains_ = read_gains_csv(file_.path(), layout_, n_pol, n_chan);
+  } else {
+    gains_.resize({layout_.antennas.size(), n_pol, n_chan});
+    gains_.fill(1.0);
+    log_warning("{}: not there yet: voltages are taken as they are until it is", file_.path());
+  }
+}
+
+bool FollowedGains::look(double data_s) {
+  if (!file_.look()) return false;
+  try {
+    Buffer<std::complex<double>, 3> read =
+        read_gains_csv(file_.path(), layout_, gains_.extent(1), gains_.extent(2));
+    file_.read_well();
+    if (std::memcmp(read.data(), gains_.data(), read.size() * sizeof(*read.data())) == 0) return false;
+    std::swap(gains_, read);
+    log_info("{}: new gains from {:.3f} s of the data on", file_.path(), data_s);
+    const std::vector<std::uint8_t> left_out = antennas_without_gains(gains_);
+    if (left_out == antennas_without_gains(read)) return true;
+    const std::string names = names_of(layout_, left_out);
+    log_warning("{}: from {:.3f} s of the data on {}", file_.path(), data_s,
+                names.empty() ? "all antennas have gains" : "antennas without gains are left out: " + names);
+    return true;
+  } catch (const Error& error) {
+    file_.warn_once(error.what());
+    return false;
+  }
 }
 
 std::string names_of(const ArrayLayout& layout, const std::vector<std::uint8_t>& chosen) {

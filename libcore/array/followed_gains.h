@@ -8,12 +8,39 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcore/array/array_layout.h"
 #include "libcore/base/view.h"
 
 namespace apsyn {
+
+/// A file that others replace. Causes of trouble with it are warned of once until it is read well again.
+class FollowedFile {
+ public:
+  explicit FollowedFile(std::string path) : path_(std::move(path)), seen_(stamp()) {}
+  const std::string& path() const { return path_; }
+  bool is_there() const { return seen_.has_value(); }
+  /// Whether there is another file than at the last look. One that is gone is a warning.
+  bool look();
+  /// The former gains are held, for this cause.
+  void warn_once(const std::string& cause);
+  void read_well() { warned_.clear(); }
+
+ private:
+  /// What tells one file from the next in its place, and from itself after a change.
+  struct Stamp {
+    std::uint64_t device = 0, inode = 0;
+    std::int64_t size = 0, changed_s = 0, changed_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  std::optional<Stamp> stamp() const;
+
+  std::string path_;
+  std::optional<Stamp> seen_;
+  std::set<std::string> warned_;  ///< causes, since the last gains that could be read
+};
 
 /// The file is looked at (stat) as often as one likes, and read when it has been replaced or changed. One
 /// that is gone, cannot be read or is malformed leaves the former gains as they are and is warned of once.
@@ -30,20 +57,9 @@ class FollowedGains {
   const Buffer<std::complex<double>, 3>& gains() const { return gains_; }
 
  private:
-  /// What tells one file from the next in its place, and from itself after a change.
-  struct Stamp {
-    std::uint64_t device = 0, inode = 0;
-    std::int64_t size = 0, changed_s = 0, changed_ns = 0;
-    bool operator==(const Stamp&) const = default;
-  };
-  std::optional<Stamp> stamp() const;
-  void warn_once(const std::string& cause);
-
-  std::string path_;
+  FollowedFile file_;
   ArrayLayout layout_;
   Buffer<std::complex<double>, 3> gains_;
-  std::optional<Stamp> seen_;
-  std::set<std::string> warned_;  ///< causes, since the last gains that could be read
 };
 
 /// "ant3, ant7": the antennas with chosen[ant] != 0.

@@ -72,21 +72,37 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
 
 }  // namespace
 
+std::vector<std::uint8_t> channels_without_gains(const View<const std::complex<double>, 3>& gains) {
+  std::vector<std::uint8_t> without(gains.extent(2), 1);
+  for (std::size_t ant = 0; ant < gains.extent(0); ++ant)
+    for (std::size_t pol = 0; pol < gains.extent(1); ++pol)
+      for (std::size_t chan = 0; chan < gains.extent(2); ++chan)
+        if (!std::isnan(gains(ant, pol, chan).real())) without[chan] = 0;
+  return without;
+}
+
 Buffer<std::complex<double>, 3> inverse_gains(const View<const std::complex<double>, 3>& gains,
                                               double scale) {
+  const std::vector<std::uint8_t> without = channels_without_gains(gains);
   Buffer<std::complex<double>, 3> inverse(gains.shape());
-  std::transform(gains.begin(), gains.end(), inverse.begin(), [scale](const std::complex<double>& gain) {
-    return std::isnan(gain.real()) ? std::complex<double>(1) : scale / gain;
-  });
+  for (std::size_t ant = 0; ant < gains.extent(0); ++ant)
+    for (std::size_t pol = 0; pol < gains.extent(1); ++pol)
+      for (std::size_t chan = 0; chan < gains.extent(2); ++chan) {
+        const std::complex<double> gain = gains(ant, pol, chan);
+        inverse(ant, pol, chan) = without[chan] != 0        ? 0.0
+                                  : std::isnan(gain.real()) ? std::complex<double>(1)
+                                                            : scale / gain;
+      }
   return inverse;
 }
 
 std::vector<std::uint8_t> antennas_without_gains(const View<const std::complex<double>, 3>& gains) {
+  const std::vector<std::uint8_t> none = channels_without_gains(gains);
   std::vector<std::uint8_t> without(gains.extent(0), 0);
   for (std::size_t ant = 0; ant < gains.extent(0); ++ant)
     for (std::size_t pol = 0; pol < gains.extent(1); ++pol)
       for (std::size_t chan = 0; chan < gains.extent(2); ++chan)
-        if (std::isnan(gains(ant, pol, chan).real())) without[ant] = 1;
+        if (none[chan] == 0 && std::isnan(gains(ant, pol, chan).real())) without[ant] = 1;
   return without;
 }
 

@@ -25,11 +25,16 @@ Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std
 Buffer<std::complex<double>, 3> read_gains_csv(const std::string& path, const ArrayLayout& layout,
                                                std::size_t n_pol, std::size_t n_chan);
 
-/// scale / g of each gain; 1 where there is none, so that nothing that is left out becomes NaN.
+/// [channel] 1 = no antenna has a gain in it, as where solutions are flagged at the edges of a band.
+std::vector<std::uint8_t> channels_without_gains(const View<const std::complex<double>, 3>& gains);
+
+/// scale / g of each gain. Where there is none 1, so that nothing that is left out becomes NaN, and 0 in
+/// channels without gains, which then hold nothing.
 Buffer<std::complex<double>, 3> inverse_gains(const View<const std::complex<double>, 3>& gains,
                                               double scale = 1);
 
-/// [antenna] 1 = some polarisation or channel has no gain: whoever weights antennas as a whole leaves it out.
+/// [antenna] 1 = some polarisation or channel has no gain, but for channels without any: whoever weights
+/// antennas as a whole leaves it out.
 std::vector<std::uint8_t> antennas_without_gains(const View<const std::complex<double>, 3>& gains);
 
 /// Weights that data are multiplied by: the same columns and shape, an amplitude of 0 leaves an input out.

@@ -20,26 +20,6 @@ bool is_count(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-void set_weight(ImagingOptions& options, const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (text == "briggs")
-    throw UsageError("--weight briggs: the robustness is missing: write it as one word, --weight briggs:0");
-  if (text.substr(0, colon) == "robust")
-    throw UsageError("--weight {}: there is no such weighting: write --weight briggs{}", text,
-                     colon == std::string::npos ? ":0" : text.substr(colon));
-  options.weight = text.substr(0, colon);
-  const bool briggs = options.weight == "briggs";
-  if ((!briggs && options.weight != "natural" && options.weight != "uniform") ||
-      (!briggs && colon != std::string::npos))
-    throw UsageError("--weight {}: use natural, uniform or briggs:R, for example briggs:0.5", text);
-  if (colon == std::string::npos) return;
-  try {
-    options.robustness = parse_number(text.substr(colon + 1));
-  } catch (const UsageError&) {
-    throw UsageError("--weight {}: the robustness is a number, for example briggs:-0.5", text);
-  }
-}
-
 /// START END, END exclusive.
 std::pair<std::size_t, std::size_t> parse_range(const char* option, const std::vector<std::string>& texts) {
   const std::size_t start = parse_count(option, texts[0]), end = parse_count(option, texts[1]);
@@ -86,6 +66,27 @@ void add_aterms(Tool& tool, ImagingOptions& options) {
 }
 
 }  // namespace
+
+WeightName parse_weight(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (text == "briggs")
+    throw UsageError("--weight briggs: the robustness is missing: write it as one word, --weight briggs:0");
+  if (text.substr(0, colon) == "robust")
+    throw UsageError("--weight {}: there is no such weighting: write --weight briggs{}", text,
+                     colon == std::string::npos ? ":0" : text.substr(colon));
+  WeightName weight{text.substr(0, colon)};
+  const bool briggs = weight.name == "briggs";
+  if ((!briggs && weight.name != "natural" && weight.name != "uniform") ||
+      (!briggs && colon != std::string::npos))
+    throw UsageError("--weight {}: use natural, uniform or briggs:R, for example briggs:0.5", text);
+  if (colon == std::string::npos) return weight;
+  try {
+    weight.robustness = parse_number(text.substr(colon + 1));
+  } catch (const UsageError&) {
+    throw UsageError("--weight {}: the robustness is a number, for example briggs:-0.5", text);
+  }
+  return weight;
+}
 
 std::string describe_weighting(const ImagingOptions& options) {
   std::string text = options.weight;
@@ -162,7 +163,12 @@ void add_weighting(Tool& tool, ImagingOptions& options) {
   tool.heading(headings::kWeighting);
   tool.app()
       .add_option_function<std::string>(
-          "--weight", [&](const std::string& text) { set_weight(options, text); },
+          "--weight",
+          [&](const std::string& text) {
+            const WeightName weight = parse_weight(text);
+            options.weight = weight.name;
+            options.robustness = weight.robustness;
+          },
           "natural, uniform or briggs:R (default uniform)")
       ->type_name("MODE");
   tool.app()

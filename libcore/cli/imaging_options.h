@@ -46,6 +46,14 @@ struct ImagingOptions {
   bool oversubscribe = false;             ///< unified: more than the GPU has free
 };
 
+/// natural, uniform or briggs:R, as --weight has them.
+struct WeightName {
+  std::string name;
+  double robustness = 0;
+};
+/// UsageError for anything else.
+WeightName parse_weight(const std::string& text);
+
 /// "briggs, robustness 0" and so on, with tapers and limits of uv.
 std::string describe_weighting(const ImagingOptions& options);
 /// --field, --spw, --channel-range.

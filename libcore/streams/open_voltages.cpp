@@ -2,6 +2,7 @@
 #include "libcore/streams/open_voltages.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "libcore/array/gains.h"
 #include "libcore/base/error.h"
@@ -42,7 +43,15 @@ void open_gains(const VoltageSelection& selection, OpenedVoltages& opened) {
     opened.gains.fill(1.0);
     return;
   }
-  if (selection.gains_follow) {
+  if (holds_solutions(selection.gains)) {
+    std::vector<double> channel_hz;
+    for (std::size_t chan = 0; chan < header.n_chan; ++chan)
+      channel_hz.push_back(header.channel_freq_hz(chan));
+    opened.timed.emplace(selection.gains, opened.layout, header.n_pol, std::move(channel_hz),
+                         sample_time(header.start, selection.first_sample, header.sample_s),
+                         selection.gains_follow);
+    copy_gains(opened.timed->gains(), opened.gains);
+  } else if (selection.gains_follow) {
     opened.followed.emplace(selection.gains, opened.layout, header.n_pol, header.n_chan);
     copy_gains(opened.followed->gains(), opened.gains);
   } else {
@@ -77,7 +86,7 @@ ArrayLayout effective_layout(const VoltageHeader& header, const VoltageSelection
 }
 
 OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& selection) {
-  OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, {}, selection.n_samples,
+  OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, {}, {}, selection.n_samples,
                         selection.n_samples};
   const VoltageHeader& header = opened.reader.header();
   opened.reader.use_threads(selection.n_threads);
@@ -109,9 +118,15 @@ bool OpenedVoltages::read(VoltageBlock& block, std::size_t n_time) {
   return true;
 }
 
-bool OpenedVoltages::renew_gains(double data_s) {
-  if (!followed || !followed->look(data_s)) return false;
-  copy_gains(followed->gains(), gains);
+void OpenedVoltages::divide_channels(const std::vector<double>& channel_hz) {
+  if (!timed) return;
+  timed->set_channels(channel_hz);
+  copy_gains(timed->gains(), gains);
+}
+
+bool OpenedVoltages::renew_gains(double data_s, double at_s) {
+  if (timed ? !timed->look(at_s) : !followed || !followed->look(data_s)) return false;
+  copy_gains(timed ? timed->gains() : followed->gains(), gains);
   return true;
 }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "libcore/array/followed_gains.h"
 #include "libcore/base/view.h"
+#include "libcore/streams/timed_gains.h"
 #include "libcore/streams/voltage_stream.h"
 
 namespace apsyn {
@@ -19,19 +21,24 @@ struct OpenedVoltages {
   /// ant000, ant001, ... and stand at the site.
   ArrayLayout layout;
   bool has_positions = false;  ///< false: no table anywhere, the layout's positions mean nothing
-  /// [antenna][pol][channel]; all 1 without --gains. Data are divided by them; what has none (NaN) is
-  /// flagged.
+  /// [antenna][pol][channel, or what divide_channels() makes of it]; all 1 without --gains. Data are divided
+  /// by them; what has none (NaN) is flagged.
   Buffer<std::complex<double>, 3> gains;
   bool has_gains = false;
-  std::optional<FollowedGains> followed;  ///< with --gains-follow
+  std::optional<FollowedGains> followed;  ///< with --gains-follow, of a table
+  std::optional<TimedGains> timed;        ///< of solutions
   std::int64_t n_samples = -1;            ///< of the asked-for range as far as there is any; -1 = unknown
   std::int64_t samples_left = -1;         ///< of the asked-for range and its margin; -1 = to the end
 
   /// Reads like VoltageReader::read, and ends with the range that was asked for.
   bool read(VoltageBlock& block, std::size_t n_time);
-  /// With --gains-follow: whether `gains` are others than before, since the file has been replaced. `data_s`
-  /// is how far the data are, for messages. Another thread may be in read().
-  bool renew_gains(double data_s);
+  /// Solutions become gains of these channels, which divide the input channels evenly; a table's stay those
+  /// of input channels.
+  void divide_channels(const std::vector<double>& channel_hz);
+  /// Whether `gains` are others than before, since solutions change with time or the file has been replaced
+  /// (--gains-follow). `data_s` is how far the data are, for messages, and `at_s` the time of the data that
+  /// gains are for, from the first sample of the range on. Another thread may be in read().
+  bool renew_gains(double data_s, double at_s);
 };
 
 /// `path` may be "-". UsageError when --antennas and --metafits are both given, an override does not fit the

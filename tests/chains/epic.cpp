@@ -184,4 +184,80 @@ BOOST_AUTO_TEST_CASE(tracking_and_long_cables_leave_the_image_as_it_is) {
   }
 }
 
+// Weights of baselines are those of the gridder, image by image and over the channels of each.
+BOOST_AUTO_TEST_CASE(weights_are_those_of_the_gridder) {
+  const reference::Scratch scratch;
+  const std::string stream = scratch.path("mwa.dada"), centre = "'02h40m00s -20d00m00s'";
+  scratch.file("sky.txt",
+               "Format = Name, Type, Ra, Dec, I\na, POINT, 02:40:30, -19.55.00, 2\nb, POINT, 02:50:00, "
+               "-22.00.00, 1\n");
+  run(tool("simulate") + " --array mwa-32t --sky '" + scratch.path("sky.txt") +
+      "' --noise 10Jy --freq 150MHz --bandwidth 320kHz --channels 8 --bits 8 --duration 20ms -o '" + stream +
+      "'");
+  const std::string input = fmt::format(" '{}' --no-autos --overwrite -o '{}", stream, scratch.path(""));
+  run(tool("correlate") + input + "obs.ms' --integration 20ms --phase-centre " + centre);
+  for (const std::string weight : {"uniform", "briggs:0", "briggs:-1", "briggs:0.5 --weight-rank-filter 0"}) {
+    // the shortest fringes lie within the weights' grid
+    const std::string image = " --size 160 --scale 6amin --weight " + weight;
+    run(tool("idg-grid") + " '" + scratch.path("obs.ms") + "' -o '" + scratch.path("obs") + "'" + image +
+        " --accuracy 1e-6 --no-psf --overwrite");
+    const Image wanted = read_fits_image(scratch.path("obs-dirty.fits"));
+    run(tool("epic-image") + input + "epic-%d.fits' --accumulate 20ms --average-channels 8 --centre " +
+        centre + image);
+    const Difference difference = compare(wanted, read_fits_image(scratch.path("epic-0.fits")));
+    BOOST_TEST_MESSAGE(weight << ": " << difference.worst / difference.peak << " of the peak "
+                              << difference.peak);
+    BOOST_TEST(difference.worst <= 1e-4 * difference.peak);
+    BOOST_TEST(difference.same_place);
+    run(tool("epic-image") + input + "natural-%d.fits' --accumulate 20ms --average-channels 8 --centre " +
+        centre + " --size 160 --scale 6amin");
+    const Difference other = compare(wanted, read_fits_image(scratch.path("natural-0.fits")));
+    BOOST_TEST(other.worst > 1e-2 * difference.peak, weight << " changes nothing");
+  }
+}
+
+// A small field far from the zenith, as the correlator and the gridder make it: of channels as they come, and
+// of fine ones, for which antennas are delayed towards the centre; the later half of the time is another
+// image.
+BOOST_AUTO_TEST_CASE(a_centre_far_from_the_zenith_is_imaged_as_the_correlator_does) {
+  const reference::Scratch scratch;
+  const std::string stream = scratch.path("mwa.dada"), centre = "'03h20m00s +10d00m00s'";
+  scratch.file("sky.txt",
+               "Format = Name, Type, Ra, Dec, I\na, POINT, 03:20:30, 10.05.00, 2\nb, POINT, 03:34:00, "
+               "07.00.00, 1\nc, POINT, 03:03:00, 13.30.00, 1\n");
+  // Overhead at 12:00 UTC on 2024-01-01 are right ascension 2h28m and declination -26.7 deg: 39 deg from
+  // there.
+  run(tool("simulate") + " --array mwa-32t --sky '" + scratch.path("sky.txt") +
+      "' --freq 150MHz --bandwidth 160kHz --channels 4 --bits 32 --duration 40ms "
+      "-o '" +
+      stream + "'");
+  for (const int fine : {1, 8}) {
+    const std::string input =
+        fmt::format(" '{}' --channels {} --no-autos --overwrite -o '{}", stream, fine, scratch.path(""));
+    run(tool("correlate") + input + "obs.ms' --integration 20ms --phase-centre " + centre);
+    run(tool("idg-grid") + " '" + scratch.path("obs.ms") + "' -o '" + scratch.path("obs") +
+        "' --size 160 --scale 4amin --weight natural --accuracy 1e-6 --no-psf --overwrite");
+    const Image wanted = read_fits_image(scratch.path("obs-dirty.fits"));
+    for (const std::string method : {"corr", "dft", "fft --padding 1.25 --kernel 9"}) {
+      run(tool("epic-image") + input + "epic-%d.fits' --size 160 --scale 4amin --accumulate 20ms --centre " +
+          centre + " --average-channels " + std::to_string(4 * fine) + " --method " + method);
+      Image image = read_fits_image(scratch.path("epic-0.fits"));
+      const Image second = read_fits_image(scratch.path("epic-1.fits"));
+      BOOST_TEST(separation_rad(wanted.info.centre, image.info.centre) < 1e-10);
+      BOOST_TEST(separation_rad(wanted.info.centre, second.info.centre) < 1e-10);
+      for (std::size_t i = 0; i < image.pixels.size(); ++i)
+        image.pixels.data()[i] = (image.pixels.data()[i] + second.pixels.data()[i]) / 2;
+      const Difference difference = compare(wanted, image);
+      BOOST_TEST_MESSAGE(method << ", " << fine << " fine channels: " << difference.worst / difference.peak
+                                << " of the peak " << difference.peak);
+      BOOST_TEST(difference.worst <= 1e-4 * difference.peak);
+      BOOST_TEST(difference.same_place);
+      const auto found = peak_of(image);
+      const DirectionCosines place =
+          project(image.info.centre, {50.125 * kRadPerDeg, (10 + 5 / 60.0) * kRadPerDeg});
+      BOOST_TEST(std::hypot(found[0] - place.l, found[1] - place.m) <= 0.2 * image.info.cell_rad);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,8 +57,9 @@ void run(Tool& tool, BeamformOptions& options) {
     };
   steps.read = [&](VoltageBlock& block) { return voltages.read(block, setup.gulp_samples); };
   steps.work = [&](StreamItem<BeamBlock>& item) {
-    if (voltages.renew_gains(static_cast<double>(engine.spectra_done()) * setup.spectrum_s))
-      engine.set_gains(beam_gains(setup, voltages));
+    const double data_s = static_cast<double>(engine.spectra_done()) * setup.spectrum_s;
+    const double gulp_s = static_cast<double>(setup.gulp_samples) * setup.header.sample_s;
+    if (voltages.renew_gains(data_s, data_s + gulp_s / 2)) engine.set_gains(beam_gains(setup, voltages));
     process_item(engine, item);
     progress.update(static_cast<double>(engine.spectra_done()) * setup.spectrum_s);
   };

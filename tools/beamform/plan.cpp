@@ -189,6 +189,7 @@ BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVolta
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, filterbank_of(options));
   setup.f.first_sample = options.voltage.first_sample;
   setup.f.codes = true;
+  voltages.divide_channels(setup.f.channel_hz());
   setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
   setup.n_samples = voltages.n_samples;
   if (options.voltage.n_samples >= 0)

@@ -186,7 +186,7 @@ void plan_gpu(CorrelatePlan& plan, bool four_bit, bool live, std::uint64_t max_m
 
 }  // namespace
 
-CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const OpenedVoltages& voltages,
+CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, OpenedVoltages& voltages,
                         const Device& device) {
   const std::string& name = voltages.reader.name();
   CorrelatePlan plan;
@@ -205,6 +205,7 @@ CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const Opene
   plan.f.codes = plan.f.requantise.n_bit > 0 && options.algorithm != "register" && multiplies_codes();
   plan.x = {plan.header.n_chan, options.n_fine,        plan.header.n_ant,
             plan.header.n_pol,  tool.common().threads, plan.f.codes};
+  voltages.divide_channels(plan.f.channel_hz());
   plan.spectrum_s = static_cast<double>(plan.f.n_sample) * plan.header.sample_s;
   check_average(options, plan.header.n_chan);
   check_real_samples(plan.header.n_dim, options.n_fine, name);
@@ -252,8 +253,8 @@ Buffer<std::complex<double>, 3> gains_of(const CorrelatePlan& plan, const Opened
   const bool has_bandpass = plan.bandpass.size() > 0;
   Buffer<std::complex<double>, 3> gains;
   if (!has_bandpass && !voltages.has_gains) return gains;
-  gains.resize_for_overwrite(has_bandpass ? plan.bandpass.shape() : voltages.gains.shape());
-  const std::size_t per_gain = has_bandpass ? plan.x.n_fine : 1;
+  gains.resize_for_overwrite(has_bandpass ? plan.bandpass.shape() : voltages.gains.shape());  // the finer
+  const std::size_t per_gain = gains.extent(2) / voltages.gains.extent(2);
   for (std::size_t ant = 0; ant < plan.header.n_ant; ++ant)
     for (std::size_t pol = 0; pol < plan.header.n_pol; ++pol)
       for (std::size_t channel = 0; channel < gains.extent(2); ++channel) {

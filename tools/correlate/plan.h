@@ -41,7 +41,7 @@ struct CorrelatePlan {
   std::uint64_t memory_bytes = 0;
 };
 
-CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const OpenedVoltages& voltages,
+CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, OpenedVoltages& voltages,
                         const Device& device);
 
 /// What voltages are divided by, as MeanPlan::gains: the gains that were last read, times the bandpass.

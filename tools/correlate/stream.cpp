@@ -41,6 +41,10 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
   const auto engine = make_engine(device_, plan_, delays_.nothing_to_do() ? nullptr : &delays_);
   SampleCounter counter(plan_.header, part.first_sample, part.end_sample(), options_.voltage.n_threads);
   const double before_s = totals_.data_s;
+  const double part_s = static_cast<double>(part.first_sample - options_.voltage.first_sample) *
+                        plan_.header.sample_s,
+               gulp_s = static_cast<double>(plan_.gulp_samples) * plan_.header.sample_s,
+               integration_s = static_cast<double>(plan_.integration.n_spectra) * plan_.spectrum_s;
   StreamSteps<FxResult> steps;
   if (plan_.on_gpu)
     steps.pin = [&](VoltageBlock& block) {
@@ -50,7 +54,9 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
     return realtime_.time_read([&] { return voltages.read(block, plan_.gulp_samples); });
   };
   steps.work = [&](StreamItem<FxResult>& item) {
-    if (voltages.renew_gains(totals_.data_s)) {
+    // of the middle of the integration that ends in this gulp, or of the gulp
+    const double at_s = part_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s;
+    if (voltages.renew_gains(totals_.data_s, std::max(0.0, at_s + (gulp_s - integration_s) / 2))) {
       engine->settle();
       plan_.mean.gains = gains_of(plan_, voltages);
     }

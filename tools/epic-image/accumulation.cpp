@@ -23,8 +23,8 @@ namespace apsyn {
 Accumulation::Accumulation(const EpicSetup& setup, EpicPlan plan, bool one_centre,
                            std::function<std::optional<EpicPlan>(double)> renewed)
     : setup_(setup),
-      frame_(setup.header, setup.aligned(), one_centre, setup.directions),
-      delays_(setup.header.layout, setup.header.start, {std::nullopt, setup.header.phase_centre}),
+      frame_(setup.header, setup.aligned(), setup.centre, one_centre, setup.directions),
+      delays_(setup.header.layout, setup.header.start, {setup.centre, setup.header.phase_centre}),
       pipeline_(make_pipeline(setup, std::move(plan),
                               setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr)),
       renewed_(std::move(renewed)) {}

@@ -19,6 +19,26 @@ EpicPrecision parse_precision(const std::string& name, const Device& device) {
   return on_gpu && (name == "half" || name.empty()) ? EpicPrecision::half : EpicPrecision::single;
 }
 
+namespace {
+
+/// Weights of baselines are those of an image, by corr.
+void check_weight(const EpicOptions& options) {
+  const auto refuse = [&](bool given, const char* what, const char* cure) {
+    if (given) throw UsageError("--weight {}: {}: {}", options.weight.name, what, cure);
+  };
+  refuse(options.method == "fft" || options.method == "dft", "baselines of --method fft or dft all count 1",
+         "give --method corr");
+  refuse(options.electric_field, "a field has no baselines", "leave it out");
+  refuse(options.precision == "double", "--precision double is of dft, whose baselines all count 1",
+         "leave one of them out");
+  refuse(!options.no_autos, "autocorrelations have no place among baselines", "give --no-autos, too");
+  refuse(!options.pixels.empty(), "directions of --pixels have no scale, which weights depend on",
+         "give --regions");
+  refuse(!options.apertures.empty(), "--apertures weighs antennas itself", "leave one of them out");
+}
+
+}  // namespace
+
 void check_options(const EpicOptions& options, const OpenedVoltages& voltages) {
   const std::string& name = voltages.reader.name();
   if (!voltages.has_positions)
@@ -30,6 +50,7 @@ void check_options(const EpicOptions& options, const OpenedVoltages& voltages) {
     throw UsageError("--pixels: --method fft makes whole images: give dft, corr or auto");
   if (options.precision == "double" && (options.method == "fft" || options.method == "corr"))
     throw UsageError("--precision double: the sums of dft can be made in it: give --method dft or auto");
+  if (options.weight.name != "natural") check_weight(options);
   if (options.scale_rad <= 0)
     throw UsageError("--scale {:.6g}deg: must be positive", options.scale_rad / kRadPerDeg);
   constexpr double kRounding = 1e-12;

@@ -94,7 +94,13 @@ std::vector<std::string> describe(const EpicSetup& setup) {
                   setup.accumulate_spectra, describe_pixels(setup), epic.n_image_channel(),
                   format_frequency(std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average)),
                   planes, epic.autos || epic.field ? "" : ", without autocorrelations"));
+  if (setup.centre)
+    lines.push_back(fmt::format("centre: {} {}, at an elevation of {:.1f} deg when the data begin",
+                                format_right_ascension(setup.centre->ra_rad, 2),
+                                format_declination(setup.centre->dec_rad, 1),
+                                setup.centre_elevation_rad / kRadPerDeg));
   lines.push_back("method: " + describe_method(setup));
+  if (epic.weighting) lines.push_back("weighting: " + setup.weighting + ", of each image's baselines");
   if (setup.grid)
     lines.push_back(fmt::format("grid: {} x {} cells{}", setup.grid->x.n, setup.grid->y.n,
                                 setup.grid->resampled ? " of the plane that fits the antennas best" : ""));
@@ -150,7 +156,14 @@ std::vector<std::string> shortcomings(const EpicSetup& setup) {
         "between pixels are not in the image: give a larger --size, or a --scale or --field for pixels of "
         "{:.3g} deg",
         epic.cell / kRadPerDeg, median_fringe_rad / kRadPerDeg, finest_rad / 2 / kRadPerDeg));
-  const double edge = image ? std::min(1.0, epic.cell * static_cast<double>(epic.nx) / 2) : 1;
+  if (setup.centre && setup.centre_elevation_rad < 0)
+    lines.push_back(fmt::format(
+        "--centre {} {}: {:.1f} deg below the horizon when the data begin: what is below it has no value",
+        format_right_ascension(setup.centre->ra_rad, 2), format_declination(setup.centre->dec_rad, 1),
+        -setup.centre_elevation_rad / kRadPerDeg));
+  // Spectra of whole channels are not delayed towards a centre.
+  const double off_zenith = setup.aligned() ? 0 : std::cos(setup.centre_elevation_rad);
+  const double edge = image ? std::min(1.0, off_zenith + epic.cell * static_cast<double>(epic.nx) / 2) : 1;
   const double turns = std::abs(setup.f.channel_step_hz()) * longest_m / kSpeedOfLight_m_s * edge;
   const double loss = turns >= 1 ? 1 : winding_loss(turns);
   constexpr double kMaxLoss = 0.1;

@@ -10,14 +10,16 @@
 
 namespace apsyn {
 
-AccumulationFrame::AccumulationFrame(const VoltageHeader& header, bool aligned, bool one_centre,
+AccumulationFrame::AccumulationFrame(const VoltageHeader& header, bool aligned,
+                                     std::optional<SkyDirection> followed, bool one_centre,
                                      std::vector<BeamDirection> directions)
     : layout_(header.layout),
-      applied_(header.phase_centre),
+      tracked_(aligned && followed ? followed : header.phase_centre),
       aligned_(aligned),
-      one_centre_(one_centre),
+      one_centre_(one_centre || followed),
       directions_(std::move(directions)),
-      sky_(*header.layout.site) {}
+      sky_(*header.layout.site),
+      centre_(followed) {}
 
 EpicGeometry AccumulationFrame::at(const UtcTime& middle) {
   inherited_ = centre_ && one_centre_;
@@ -25,7 +27,7 @@ EpicGeometry AccumulationFrame::at(const UtcTime& middle) {
   EpicGeometry geometry;
   geometry.axes = sky_.uvw_rotation(middle, *centre_);
   const Vec3 removed =
-      applied_ ? sky_.enu_from_direction(middle, *applied_) : (aligned_ ? Vec3{0, 0, 1} : Vec3{0, 0, 0});
+      tracked_ ? sky_.enu_from_direction(middle, *tracked_) : (aligned_ ? Vec3{0, 0, 1} : Vec3{0, 0, 0});
   for (const Antenna& antenna : layout_.antennas) {
     geometry.enu_m.push_back(antenna.enu_m);
     geometry.delay_s.push_back(dot(antenna.enu_m, removed) / kSpeedOfLight_m_s +
@@ -38,7 +40,7 @@ EpicGeometry AccumulationFrame::at(const UtcTime& middle) {
 }
 
 bool AccumulationFrame::move_to(const UtcTime& middle) {
-  if (inherited_ || applied_ ||
+  if (inherited_ || tracked_ ||
       std::any_of(directions_.begin(), directions_.end(), [](const auto& d) { return d.sky.has_value(); }))
     return false;
   centre_ = sky_.zenith(middle);

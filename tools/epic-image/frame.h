@@ -17,17 +17,18 @@ namespace apsyn {
 
 class AccumulationFrame {
  public:
-  /// `aligned`: the F stage has taken out cables and, unless the stream was tracked, the zenith's delays.
+  /// `aligned`: the F stage has taken out cables and the delays of `followed`; without it, those of the
+  /// zenith, unless the stream was tracked. `followed`: the centre of all images; none: the zenith of each.
   /// `one_centre`: all images have the centre of the first. `directions`: of light curves.
-  AccumulationFrame(const VoltageHeader& header, bool aligned, bool one_centre,
-                    std::vector<BeamDirection> directions);
+  AccumulationFrame(const VoltageHeader& header, bool aligned, std::optional<SkyDirection> followed,
+                    bool one_centre, std::vector<BeamDirection> directions);
 
   /// At the time of an image's middle; times rise.
   EpicGeometry at(const UtcTime& middle);
 
   /// Takes what was made for the last image as that of another middle. An image that is fixed to the ground
-  /// shows the zenith of whatever time; false, and nothing changed, when something in it follows the sky: the
-  /// centre of the images before, a tracking that was undone, directions.
+  /// shows the zenith of whatever time; false, and nothing changed, when something in it follows the sky: a
+  /// centre, that of the images before, a tracking that was undone, directions.
   bool move_to(const UtcTime& middle);
 
   /// Of the last image.
@@ -35,7 +36,7 @@ class AccumulationFrame {
 
  private:
   ArrayLayout layout_;
-  std::optional<SkyDirection> applied_;
+  std::optional<SkyDirection> tracked_;  ///< whose delays are not in the spectra any more
   bool aligned_, one_centre_;
   std::vector<BeamDirection> directions_;
   SkyFrame sky_;

@@ -31,7 +31,7 @@ void run(Tool& tool, EpicOptions& options) {
   const bool one_centre = !setup.regions.empty() || has_one_centre(output);
   Accumulation accumulation(setup, epic_plan(tool, options, setup, voltages), one_centre,
                             [&](double data_s) -> std::optional<EpicPlan> {
-                              if (!voltages.renew_gains(data_s)) return {};
+                              if (!voltages.renew_gains(data_s, data_s + setup.image_s() / 2)) return {};
                               return epic_plan(tool, options, setup, voltages);
                             });
 

@@ -35,13 +35,19 @@ void declare(Tool& tool, EpicOptions& options) {
       tool.add_angle("--scale", options.scale_rad, "of a pixel at the centre, for example 1deg");
   tool.add_angle("--field", options.field_rad, "of the image, 180deg at most (default 180deg: the whole sky)")
       ->excludes(scale);
+  CLI::Option* centre =
+      app.add_option("--centre", options.centre,
+                     "what the images' centre follows: 'RA DEC' (J2000), for example '13h25m28s "
+                     "-43d01m09s', or zenith (default zenith)")
+          ->type_name("DIRECTION");
   app.add_option("--pol", options.products,
                  "I, Q, U, V, as IQUV, or XX,YY,XY,YX (RR,LL,RL,LR), or some of them (default I, or the one "
                  "polarisation there is)")
       ->type_name("LIST");
   tool.add_file(
-      "--pixels", options.pixels,
-      "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m");
+          "--pixels", options.pixels,
+          "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m")
+      ->excludes(centre);
   tool.add_file("--regions", options.regions,
                 "write light curves (CSV) of these regions of the images in their place: CASA region text")
       ->excludes("--pixels");
@@ -50,6 +56,16 @@ void declare(Tool& tool, EpicOptions& options) {
   app.add_flag("--electric-field", options.electric_field,
                "complex images of the field of each spectrum in place of its power; --pol X,Y");
   app.add_flag("--no-autos", options.no_autos, "leave out what each antenna has with itself");
+  tool.heading(headings::kWeighting);
+  app.add_option_function<std::string>(
+         "--weight", [&](const std::string& text) { options.weight = parse_weight(text); },
+         "corr: of baselines: natural, uniform or briggs:R, as in idg-grid; with --no-autos (default "
+         "natural)")
+      ->type_name("MODE");
+  app.add_option("--weight-rank-filter", options.rank_filter,
+                 "limit weights to this many times the mean around; 0 = off (default 3)")
+      ->type_name("LEVEL")
+      ->check(CLI::NonNegativeNumber);
   tool.heading(headings::kChannels);
   app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
       ->type_name("N")

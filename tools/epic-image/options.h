@@ -8,6 +8,7 @@
 
 #include "kernels/epic/epic.h"
 #include "libcore/base/constants.h"
+#include "libcore/cli/imaging_options.h"
 #include "libcore/cli/realtime.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
@@ -20,6 +21,9 @@ struct EpicOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
   std::string method = "auto", products, pixels, regions, apertures, w = "kernel", shape = "kb", precision;
+  std::string centre = "zenith";
+  WeightName weight{"natural"};
+  double rank_filter = 3;
   std::size_t size = 128, kernel_cells = 7;
   double scale_rad = std::numeric_limits<double>::quiet_NaN();  ///< NaN: of the field
   double field_rad = kPi;

@@ -28,6 +28,7 @@
 #include "tools/epic-image/frame.h"
 #include "tools/epic-image/memory_plan.h"
 #include "tools/epic-image/setup.h"
+#include "tools/epic-image/weighting.h"
 
 namespace apsyn {
 namespace {
@@ -78,6 +79,7 @@ EpicCost cost_of(const EpicSetup& setup, EpicMethod method, const EpicPlan& plan
 EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
                          const EpicGeometry& geometry) {
   if (options.method != "auto") return parse_epic_method(options.method);
+  if (setup.epic.weighting) return EpicMethod::corr;
   if (setup.epic.float64) return EpicMethod::dft;
   const auto n_spectra = static_cast<double>(setup.accumulate_spectra);
   if (setup.on_gpu())
@@ -89,10 +91,23 @@ EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const Epi
 void plan_off_grid(const EpicOptions& options, EpicSetup& setup, const EpicGeometry& geometry) {
   const EpicPlan& epic = setup.epic;
   if (options.method != "auto" && options.method != "fft") return;
-  if (epic.field || epic.float64 || epic.n_direction > 0 || epic.w == EpicW::exact) return;
+  if (epic.field || epic.float64 || epic.n_direction > 0 || epic.w == EpicW::exact || epic.weighting) return;
   choose_off_grid(setup.epic, geometry, [&] {
     return cost_of(setup, EpicMethod::fft, epic, geometry).of(static_cast<double>(setup.accumulate_spectra));
   });
+}
+
+/// Where corr makes nothing but Stokes I, pairs are added up before they are imaged: half of the images.
+void image_total(EpicSetup& setup) {
+  EpicPlan& epic = setup.epic;
+  const ProductMix half_of_both{0.5f, 0.5f, 0, 0};
+  if (setup.method != EpicMethod::corr || setup.planes.size() != 1 || epic.n_pol != 2 ||
+      !epic.apertures.empty() || setup.planes[0].real != half_of_both ||
+      setup.planes[0].imaginary != ProductMix{})
+    return;
+  epic.total = true;
+  epic.second = false;
+  setup.planes[0].real = {1, 0, 0, 0};
 }
 
 }  // namespace
@@ -114,6 +129,10 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   plan.flagged = antennas_without_gains(voltages.gains);
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
     if (setup.header.layout.antennas[ant].flagged) plan.flagged[ant] = 1;
+  const std::vector<std::uint8_t> without = channels_without_gains(voltages.gains);
+  if (std::find(without.begin(), without.end(), 1) != without.end())
+    for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+      plan.left_out.push_back(without[channel * without.size() / plan.n_channel()]);
   plan.nx = plan.ny = options.size;
   plan.n_direction = setup.directions.size();
   plan.cell = std::isnan(options.scale_rad)
@@ -128,12 +147,16 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   plan.padding = options.padding > 0 ? options.padding : default_padding(plan);
   plan.w = parse_w(options.w);
   plan.off_grid = setup.epic.off_grid;
+  if (setup.epic.total) {
+    plan.total = true;
+    plan.second = false;
+  }
+  if (options.weight.name != "natural") plan.weighting = pair_weighting(options, plan);
   plan.factor = factors_of(voltages, setup.header.scale);
   return plan;
 }
 
-EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltages& voltages,
-                     const Device& device) {
+EpicSetup make_setup(Tool& tool, const EpicOptions& options, OpenedVoltages& voltages, const Device& device) {
   check_options(options, voltages);
   check_field(options);
   EpicSetup setup;
@@ -148,6 +171,8 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   if (header.n_bit > 8 || options.n_fine > 1) setup.precision = EpicPrecision::single;
   setup.planes = (options.electric_field ? field_planes : parse_output_planes)(options.products, header.n_pol,
                                                                                header.pol_basis == "RL");
+  setup.weighting = describe_weight(options);
+  if (options.centre != "zenith") setup.centre = parse_sky_direction(options.centre);
   if (!options.pixels.empty()) setup.directions = read_beams_csv(options.pixels);
   setup.regions_path = options.regions;
   if (!options.regions.empty()) setup.regions = read_regions(options.regions);
@@ -158,6 +183,7 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   if (!options.apertures.empty()) setup.apertures = read_apertures(options.apertures, setup.header.layout);
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, {options.n_taps, Window::hann});
   setup.f.first_sample = options.voltage.first_sample;
+  voltages.divide_channels(setup.f.channel_hz());
   setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
   setup.n_samples = options.voltage.n_samples;
   if (const auto all = voltages.reader.n_samples()) {
@@ -169,15 +195,18 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   setup.accumulate_spectra =
       options.electric_field ? 1 : spectra_per_image(accumulate_s, setup.spectrum_s, setup.n_spectra);
   setup.epic = epic_plan(tool, options, setup, voltages);
-  // What is planned has room for antennas that lack gains now and may have some later.
+  // What is planned has room for antennas and channels that lack gains now and may have some later.
+  setup.epic.left_out.clear();
   for (std::size_t ant = 0; ant < setup.epic.n_ant; ++ant)
     setup.epic.flagged[ant] = header.layout.antennas[ant].flagged ? 1 : 0;
   check_size(setup, tool.common().max_memory_bytes);
-  AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
+  AccumulationFrame frame(header, setup.aligned(), setup.centre, false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
+  setup.centre_elevation_rad = std::asin(std::clamp(geometry.axes[2][2], -1.0, 1.0));
   plan_off_grid(options, setup, geometry);
   setup.method = choose_method(tool, options, setup, geometry);
   if (setup.method != EpicMethod::fft) setup.epic.off_grid.clear();
+  image_total(setup);
   if (setup.method == EpicMethod::fft) {
     check_fft_plan(setup.epic);
     check_apertures(setup.epic, geometry);

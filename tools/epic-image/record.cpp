@@ -35,6 +35,10 @@ Record::Record(const EpicSetup& setup, unsigned n_threads)
 
 std::span<const float> Record::make(const EpicImages& images) {
   const EpicPlan& epic = setup_.epic;
+  // one plane as it was made
+  if (epic.n_plane() == 1 && setup_.planes.size() == 1 && !is_complex(setup_.planes) &&
+      setup_.planes[0].real[epic.first ? 0 : 1] == 1)
+    return {images.planes.data(), images.planes.size()};
   // where XX, YY, Re XY and Im XY, or Re X, Im X, Re Y and Im Y, stand among the planes that were made
   const std::size_t cross = (epic.first ? 1u : 0u) + (epic.second ? 1u : 0u);
   std::size_t place[4] = {0, epic.first ? 1u : 0u, cross, cross + 1};

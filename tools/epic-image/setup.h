@@ -11,6 +11,7 @@
 #include "kernels/epic/fft/grid.h"
 #include "kernels/epic/fft/setup.h"
 #include "libcore/array/beam_table.h"
+#include "libcore/base/constants.h"
 #include "libcore/formats/fits/aperture.h"
 #include "libcore/sky/regions.h"
 #include "libcore/system/device.h"
@@ -24,9 +25,12 @@ struct EpicSetup {
   EpicPlan epic;
   std::vector<OutputPlane> planes;
   std::vector<BeamDirection> directions;  ///< of light curves; empty: images
+  std::optional<SkyDirection> centre;     ///< that images follow; none: the zenith
+  double centre_elevation_rad = kPi / 2;  ///< when the stream begins
   std::vector<Region> regions;            ///< of light curves of images
   std::string regions_path;
   ApertureTable apertures;  ///< none: all antennas hear alike
+  std::string weighting;    ///< in words, of corr
   EpicMethod method = EpicMethod::dft;
   std::optional<FftGrid> grid;        ///< of fft
   std::optional<FftOutlier> outlier;  ///< that makes it large

@@ -17,6 +17,7 @@ constexpr double kPrepared_s = 4e-8;       ///< grid: a pair, once
 constexpr double kTurned_s = 5e-9;         ///< grid: a pair, of each node
 constexpr double kSpread_s = 1.2e-10;      ///< grid: a matrix onto a cell
 constexpr double kCell_s = 8e-9;           ///< grid: a cell of a transform of two images
+constexpr double kInterpolated_s = 4e-8;   ///< grid: a pixel between sites, of two images
 
 }  // namespace
 
@@ -32,7 +33,8 @@ double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape) {
   const double n_pair = n_ant * (n_ant - 1) / 2 * static_cast<double>(plan.n_average);
   const double spread = kTurned_s + kSpread_s * static_cast<double>(shape.width * shape.width) * planes;
   const double transform =
-      std::ceil(planes / 2) * static_cast<double>(shape.cells_x * shape.cells_y) * kCell_s;
+      std::ceil(planes / 2) * (static_cast<double>(shape.cells_x * shape.cells_y) * kCell_s +
+                               static_cast<double>(shape.n_interpolated) * kInterpolated_s);
   return n_pair * kPrepared_s + static_cast<double>(shape.n_node) * (n_pair * spread + transform);
 }
 
@@ -53,13 +55,17 @@ std::uint64_t direct_pairs_bytes(const EpicPlan& plan) {
   return batch_bytes(plan, n_pair * 2 * plan.n_plane() * sizeof(float) * plan.n_average);
 }
 
-std::uint64_t grid_pairs_bytes(const EpicPlan& plan, std::size_t n_pixel) {
-  // A channel's pairs, places and taps, and images of up to 32 nodes; for each thread a grid twice the image.
+std::uint64_t grid_pairs_bytes(const EpicPlan& plan, const PairGridShape& shape, std::size_t n_pixel) {
+  // A channel's pairs, places and taps, and the images of all nodes; for each thread grids and sites; factors
+  // and places of pixels.
   const std::uint64_t n_pair = std::uint64_t{plan.n_ant} * (plan.n_ant - 1) / 2;
   const std::uint64_t channel = n_pair * (2 * plan.n_plane() + 2 * kPairTaps + 1) * sizeof(float);
-  const std::uint64_t images = std::uint64_t{32} * n_pixel * plan.n_plane() * sizeof(float);
-  const std::uint64_t grid = std::uint64_t{4} * plan.nx * plan.ny * 2 * (plan.n_plane() + 1) * sizeof(float);
-  return batch_bytes(plan, channel * plan.n_average + images) + plan.n_threads * grid;
+  const std::uint64_t images = std::uint64_t{shape.n_node} * n_pixel * plan.n_plane() * sizeof(float);
+  const std::uint64_t planes = plan.n_plane() + 1 + (shape.n_interpolated > 0 ? 1 : 0);
+  const std::uint64_t grid = std::uint64_t{shape.cells_x} * shape.cells_y * 2 * planes * sizeof(float);
+  const std::uint64_t tables = std::uint64_t{shape.n_node} * n_pixel * sizeof(float) +
+                               n_pixel * sizeof(std::uint32_t) + shape.n_interpolated * 2 * sizeof(double);
+  return batch_bytes(plan, channel * plan.n_average + images) + plan.n_threads * grid + tables;
 }
 
 }  // namespace apsyn

@@ -9,6 +9,7 @@
 
 #include "kernels/common/spectra/pair_sums.h"
 #include "kernels/epic/aperture.h"
+#include "kernels/epic/corr/pair_weights.h"
 #include "kernels/epic/epic.h"
 #include "kernels/epic/sky_pixels.h"
 #include "libcore/base/view.h"
@@ -19,8 +20,8 @@ class PairImager {
  public:
   virtual ~PairImager() = default;
   /// sums [image channel][pixel][XX, YY, Re XY, Im XY] += those of the plan's products of pairs a < b and b >
-  /// a.
-  virtual void image(const PairSums& pairs, View<double, 3> sums) = 0;
+  /// a, times their weights.
+  virtual void image(const PairSums& pairs, const PairWeights& weights, View<double, 3> sums) = 0;
 };
 
 /// All arguments must outlive the imager.
@@ -34,7 +35,9 @@ std::unique_ptr<PairImager> make_direct_pair_imager(const EpicPlan& plan, const 
 /// the grid may wrap; what w adds to the phase, -2 pi w n, is interpolated in n between Chebyshev nodes n_k:
 ///   exp(-2 pi i w n) = sum_k L_k(n) exp(-2 pi i w n_k),
 /// so that a node becomes a phase of each antenna and a real factor of each pixel, and all images stay real:
-/// two of them share one complex transform. Not for lists of directions, nor for apertures.
+/// two of them share one complex transform. Arrays that the image sees aslant would need many nodes: where
+/// that is cheaper, only their heights above a plane do (pair_lattice.h). Not for lists of directions, nor
+/// for apertures.
 std::unique_ptr<PairImager> make_grid_pair_imager(const EpicPlan& plan, const EpicGeometry& geometry,
                                                   const SkyPixels& pixels);
 
@@ -46,6 +49,7 @@ std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan, CorrMethod method)
 struct PairGridShape {
   std::size_t n_node = 1;
   std::size_t cells_x = 0, cells_y = 0, width = 0;  ///< of the grid; of the kernel
+  std::size_t n_interpolated = 0;  ///< pixels that are between the sites of a lattice (pair_lattice.h)
 };
 /// Measured seconds of one core for one image channel.
 double direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel);
@@ -54,7 +58,7 @@ PairGridShape pair_grid_shape(const EpicPlan& plan, const EpicGeometry& geometry
 
 /// Memory in addition to the sums, for the channels that are imaged together.
 std::uint64_t direct_pairs_bytes(const EpicPlan& plan);
-std::uint64_t grid_pairs_bytes(const EpicPlan& plan, std::size_t n_pixel);
+std::uint64_t grid_pairs_bytes(const EpicPlan& plan, const PairGridShape& shape, std::size_t n_pixel);
 inline constexpr std::size_t kPairBatchBytes = std::size_t{1} << 26;  ///< or one image channel
 
 /// Where EpicPlan's planes stand among XX, YY, Re XY, Im XY.

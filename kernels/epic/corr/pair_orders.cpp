@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -48,6 +49,18 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
                                            static_cast<double>(n_cells)));
     return of;
   };
+  if (orders.shape.lattice) {
+    const auto around = [&](std::size_t n_site, std::size_t n_cells) {
+      std::vector<float> inverse(n_cells, 0.0f);
+      const std::vector<double> of = transforms(n_site, n_cells);
+      for (std::size_t site = 0; site < n_site; ++site)
+        inverse[(site + n_cells - n_site / 2) % n_cells] = static_cast<float>(1 / of[site]);
+      return inverse;
+    };
+    orders.of_column = around(orders.shape.lattice->n_x, orders.shape.n_x);
+    orders.of_row = around(orders.shape.lattice->n_y, orders.shape.n_y);
+    return;
+  }
   const std::vector<double> of_x = transforms(plan.nx, orders.shape.n_x);
   const std::vector<double> of_y = transforms(plan.ny, orders.shape.n_y);
   const PairDepth& depth = orders.shape.depth;
@@ -132,7 +145,8 @@ void choose_outliers(const std::vector<std::array<double, 3>>& uvw, double highe
                    [&](std::size_t a, std::size_t b) { return uvw[a][2] < uvw[b][2]; });
   std::vector<double> w_s;
   for (const std::size_t ant : order) w_s.push_back(uvw[ant][2]);
-  const double order_s = static_cast<double>(cells.n_x * cells.n_y) * kPairOrder_s;
+  const double order_s = static_cast<double>(cells.n_x * cells.n_y) * kPairOrder_s +
+                         (cells.lattice ? static_cast<double>(n_pixel) * kPairSite_s : 0);
   double min_s = INFINITY;
   for (std::size_t low = 0, high = uvw.size(); high - low >= 2;) {
     const std::size_t n_outliers = uvw.size() - (high - low);
@@ -143,7 +157,7 @@ void choose_outliers(const std::vector<std::array<double, 3>>& uvw, double highe
         count_orders(std::span(w_s).subspan(low, high - low), highest_hz, cells.depth.n_half);
     const double all_s = outliers_s + static_cast<double>(n) * order_s;
     if (all_s < min_s) {
-      min_s = all_s;
+      min_s = cells.pixels_s = all_s;
       cells.n_order = n;
       cells.outlier_antennas.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(low));
       cells.outlier_antennas.insert(cells.outlier_antennas.end(),
@@ -157,21 +171,20 @@ void choose_outliers(const std::vector<std::array<double, 3>>& uvw, double highe
   }
 }
 
-}  // namespace
-
-std::size_t PairCells::n_outlier_pair() const {
-  return apsyn::n_outlier_pair(outlier_antennas.size(), n_ant);
-}
-
-PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+/// For pixels, or for the sites of a lattice.
+PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
+                    std::optional<PairLattice> lattice) {
   const SpreadKernel& kernel = choose_kernel();
   const double highest_hz = plan.highest_hz();
   PairCells cells;
   cells.n_ant = plan.n_ant;
-  cells.n_x = cells_of(kernel, plan.nx);
-  cells.n_y = cells_of(kernel, plan.ny);
+  cells.lattice = std::move(lattice);
+  cells.pitch = cells.lattice ? cells.lattice->pitch : plan.cell;
+  cells.n_x = cells_of(kernel, cells.lattice ? cells.lattice->n_x : plan.nx);
+  cells.n_y = cells_of(kernel, cells.lattice ? cells.lattice->n_y : plan.ny);
   cells.depth = depth_of(geometry, pixels);
-  const auto uvw = image_frame_s(geometry);
+  auto uvw = image_frame_s(geometry);
+  if (cells.lattice) uvw = heights_s(std::move(uvw), cells.lattice->slope);
   choose_outliers(uvw, highest_hz, pixels.size(), cells);
   const std::array<double, 3> extent = extent_s(uvw, cells.outlier_antennas);
   cells.u_s = extent[0];
@@ -179,7 +192,7 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
   cells.depth.w_s = extent[2];
   // whole strips and pairs of rows (corr/cuda/grid.cuh)
   const auto reached = [&](double extent_s, std::size_t n, std::size_t unit, std::size_t most) {
-    const double reach = kSlack * extent_s * highest_hz * plan.cell * static_cast<double>(n);
+    const double reach = kSlack * extent_s * highest_hz * cells.pitch * static_cast<double>(n);
     const double units = std::ceil((std::ceil(reach) + kernel.width()) / static_cast<double>(unit));
     return static_cast<std::size_t>(std::min(static_cast<double>(most), units * static_cast<double>(unit)));
   };
@@ -188,15 +201,44 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
   return cells;
 }
 
+/// Sites that pixels may move by as slopes change.
+constexpr std::size_t kSlackSites = 2;
+
+}  // namespace
+
+std::size_t PairCells::n_outlier_pair() const {
+  return apsyn::n_outlier_pair(outlier_antennas.size(), n_ant);
+}
+
+PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  PairCells level = cells_for(plan, geometry, pixels, {});
+  if (level.n_order == 1) return level;
+  std::optional<PairLattice> lattice =
+      pair_lattice(plan, geometry, pixels, choose_kernel(), {kSlack, kSlackSites});
+  if (!lattice) return level;
+  PairCells aslant = cells_for(plan, geometry, pixels, std::move(lattice));
+  return aslant.pixels_s < level.pixels_s ? aslant : level;
+}
+
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  if (pixels.index != orders.index) return false;
+  return pixels.index == orders.index && serves(orders, geometry);
+}
+
+bool serves(const PairOrders& orders, const EpicGeometry& geometry) {
   const PairCells& shape = orders.shape;
-  const auto [u_s, v_s, w_s] = extent_s(image_frame_s(geometry), shape.outlier_antennas);
+  auto uvw = image_frame_s(geometry);
+  if (shape.lattice) {
+    const PairSlope slope = fit_slope(uvw), &planned = shape.lattice->slope;
+    const double change = std::max(std::abs(slope.u - planned.u), std::abs(slope.v - planned.v));
+    if (!(change * shape.depth.n_half <= static_cast<double>(kSlackSites) * shape.pitch)) return false;
+    uvw = heights_s(std::move(uvw), slope);
+  }
+  const auto [u_s, v_s, w_s] = extent_s(uvw, shape.outlier_antennas);
   return u_s <= kSlack * shape.u_s && v_s <= kSlack * shape.v_s && w_s <= kSlack * shape.depth.w_s;
 }
 
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  PairOrders orders{choose_kernel(), pair_cells(plan, geometry, pixels), {}, {}, pixels.index, {}};
+  PairOrders orders{choose_kernel(), pair_cells(plan, geometry, pixels), {}, {}, pixels.index, {}, {}, {}};
   const SpreadKernel& kernel = orders.kernel;
   orders.taps.assign((kernel.degree() + 1) * PairOrders::kTaps, 0);
   for (std::size_t power = 0; power <= kernel.degree(); ++power)

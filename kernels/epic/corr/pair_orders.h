@@ -7,6 +7,7 @@
 // so that each order k has a real factor for the pair and one for the pixel, and the image of an order is
 // real. A pair takes part in as many orders as its own w needs. A few antennas far above or below all others
 // would need many orders: if summing their pairs directly is cheaper, those pairs are left out of the grid.
+// Of arrays that the image sees aslant only heights have orders, where that is cheaper (pair_lattice.h).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "kernels/common/math/spread_kernel.h"
 #include "kernels/epic/corr/pair_depth.h"
+#include "kernels/epic/corr/pair_lattice.h"
 #include "kernels/epic/epic.h"
 
 namespace apsyn {
@@ -26,7 +28,10 @@ struct PairCells {
   std::size_t n_order = 1;                    ///< orders that the mean pair needs at the highest frequency
   std::vector<std::size_t> outlier_antennas;  ///< antennas whose pairs are summed directly
   double u_s = 0, v_s = 0;                    ///< the largest |u| and |v| of all other pairs
-  PairDepth depth;                            ///< w of all other pairs
+  PairDepth depth;                            ///< w of all other pairs, or height
+  std::optional<PairLattice> lattice;         ///< that pixels are interpolated from
+  double pitch = 0;                           ///< of pixels, or of a lattice's sites
+  double pixels_s = 0;                        ///< estimated seconds of a channel, without spreading its pairs
   std::size_t n_outlier_pair() const;         ///< of n_ant antennas
   std::size_t n_ant = 0;
 };
@@ -36,6 +41,8 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
 // Measured on one H200 (bench_epic_cuda), for all products.
 inline constexpr double kPairOrder_s = 1.7e-11;  ///< a cell of the grid of an order
 inline constexpr double kPairPixel_s = 6.1e-13;  ///< a pair of an antenna that stands apart for a pixel
+/// A pixel between sites, of an order: an estimate from the 49 sites that each reads.
+inline constexpr double kPairSite_s = 5e-11;
 
 struct PairOrders {
   static constexpr std::size_t kWidth = 7, kTaps = 8;  ///< of the kernel, and zeros behind its last
@@ -44,13 +51,17 @@ struct PairOrders {
   SpreadKernel kernel;
   PairCells shape;
   std::vector<float> taps;            ///< [power][tap]: SpreadKernel::coefficients()
-  std::vector<float> factors;         ///< [order][pixel] T_k(t) over the kernel's transform
+  std::vector<float> factors;         ///< [order][pixel] T_k(t) over the kernel's transform; not of a lattice
   std::vector<std::uint32_t> index;   ///< [pixel] SkyPixels::index that this is for
-  std::vector<std::uint32_t> places;  ///< [pixel] y n_x + x of the transformed grid
+  std::vector<std::uint32_t> places;  ///< [pixel] y n_x + x of the transformed grid; not of a lattice
+  /// Of a lattice: 1 over the kernel's transform at each column and row of the grid, 0 where no site is.
+  std::vector<float> of_column, of_row;
 };
 
-/// Whether `orders` can be used for another geometry of the same plan.
+/// Whether `orders` can be used for another geometry of the same plan; a lattice then for its own slope.
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels);
+/// The same where the pixels are known to be those of the plan.
+bool serves(const PairOrders& orders, const EpicGeometry& geometry);
 /// Not for lists of directions.
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 

@@ -18,13 +18,21 @@ namespace apsyn {
 /// The matrices of one channel, including the factors g.
 class PairProducts {
  public:
-  PairProducts(const EpicPlan& plan, const PairSums& sums, std::size_t channel);
-  /// The matrices that the plan asks for: XX, YY, Re XY, Im XY, of n_matrix() = EpicPlan::n_plane().
+  /// `factors` [pair a < b] multiply the matrices; null = 1.
+  PairProducts(const EpicPlan& plan, const PairSums& sums, std::size_t channel,
+               const float* factors = nullptr);
+  /// The matrices that the plan asks for: XX, YY, Re XY, Im XY, or (XX + YY) / 2, of n_matrix() =
+  /// EpicPlan::n_plane().
   void of(std::size_t a, std::size_t b, std::complex<float>* matrices) const;
-  /// sum over antennas of V_aa: XX, YY, Re XY, Im XY.
+  /// sum over antennas of V_aa: XX, or (XX + YY) / 2, YY, Re XY, Im XY.
   EpicValues autos() const;
 
  private:
+  /// Of a pair a < b.
+  double factor(std::size_t a, std::size_t b) const {
+    return factors_ == nullptr ? 1
+                               : static_cast<double>(factors_[a * plan_.n_ant - a * (a + 1) / 2 + b - a - 1]);
+  }
   std::complex<double> value(std::size_t a, std::size_t p, std::size_t b, std::size_t q) const {
     const std::size_t i = a * plan_.n_pol + p, j = b * plan_.n_pol + q;
     return sums_(channel_, i, j) * factor_[i] * std::conj(factor_[j]);
@@ -32,6 +40,7 @@ class PairProducts {
   const EpicPlan& plan_;
   const PairSums& sums_;
   std::size_t channel_;
+  const float* factors_;
   std::vector<std::complex<double>> factor_;  // [input]
 };
 

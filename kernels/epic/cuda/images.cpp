@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -21,7 +22,7 @@ float* PlaneCopy::planes(std::size_t n, cudaStream_t stream) {
 const double* PlaneCopy::scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream) {
   std::vector<double> scales;
   for (std::size_t image = 0; image < plan.n_image_channel(); ++image) {
-    const auto pairs = static_cast<double>(weights.pairs(image));
+    const double pairs = weights.sum(image);
     scales.push_back(pairs > 0 ? 1 / pairs : std::numeric_limits<double>::quiet_NaN());
   }
   double* to = scales_.reserve(scales.size());
@@ -31,9 +32,20 @@ const double* PlaneCopy::scales(const EpicPlan& plan, const EpicWeights& weights
   return to;
 }
 
+/// Large images go straight into memory that is pinned once: buffers serve again and again.
+void PlaneCopy::place_planes(const EpicPlan& plan, EpicImages& images) {
+  const std::array<std::size_t, 4> shape{plan.n_image_channel(), plan.n_plane(), plan.height(), plan.width()};
+  if (images.planes.shape() == shape && images.pin) return;
+  images.pin.reset();
+  images.planes.resize_for_overwrite(shape);
+  constexpr std::size_t kLarge = std::size_t{8} << 20;
+  const std::size_t bytes = images.planes.size() * sizeof(float);
+  if (bytes >= kLarge) images.pin = pin_memory(images.planes.data(), bytes);
+}
+
 void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images,
                      cudaStream_t stream) {
-  images.planes.resize_for_overwrite({plan.n_image_channel(), plan.n_plane(), plan.height(), plan.width()});
+  place_planes(plan, images);
   images.weight.resize(plan.n_image_channel());
   images.n_spectra = weights.n_spectra();
   for (std::size_t image = 0; image < plan.n_image_channel(); ++image)
@@ -41,14 +53,14 @@ void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImage
   const std::size_t n = images.planes.size();
   Batch& way = batches_[next_];
   next_ = 1 - next_;
-  if (way.host_size < n) {
+  if (!images.pin && way.host_size < n) {
     way.host = pinned<float>(n);
     way.host_size = n;
   }
   way.made.record(stream);
   way.made.hold(stream_.get());
-  cuda_check(cudaMemcpyAsync(way.host.get(), way.planes.data(), n * sizeof(float), cudaMemcpyDeviceToHost,
-                             stream_.get()),
+  cuda_check(cudaMemcpyAsync(images.pin ? images.planes.data() : way.host.get(), way.planes.data(),
+                             n * sizeof(float), cudaMemcpyDeviceToHost, stream_.get()),
              "copying images");
   way.sent.record(stream_.get());
   way.images = &images;
@@ -60,6 +72,7 @@ void PlaneCopy::settle() {
   if (way.images == nullptr) return;
   EpicImages& images = *std::exchange(way.images, nullptr);
   way.sent.wait();
+  if (images.pin) return;
   constexpr std::size_t kPiece = std::size_t{1} << 18;
   const std::size_t n = images.planes.size();
   float* to = images.planes.data();
@@ -104,17 +117,13 @@ const double* DeviceAutos::sum(AutosTask task, const double* powers, cudaStream_
   return autos_.data();
 }
 
-void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, DeviceAutos& autos,
-                   const double* powers, double sign, PlaneCopy& copy, EpicImages& images,
-                   cudaStream_t stream) {
-  DeviceApertures& apertures = sky.apertures();
+PlaneTask plane_task(const EpicPlan& plan, const EpicWeights& weights, const DeviceSky& sky,
+                     DeviceAutos& autos, const double* powers, double sign, PlaneCopy& copy,
+                     cudaStream_t stream) {
   PlaneTask task;
-  if (powers != nullptr && apertures.any())
-    apertures.add_autos(autos.of_kinds(powers, apertures, stream), sign, sky.sums(), sky.n_stride(), stream);
-  else if (powers != nullptr)
-    task.autos = autos.of(powers, stream);
-  task.sums = sky.averaged(stream);
+  if (powers != nullptr) task.autos = autos.of(powers, stream);
   task.sign = sign;
+  task.total = plan.total;
   task.index = sky.index();
   task.n_image = static_cast<int>(plan.n_image_channel());
   task.n_pixel = sky.n_pixel();
@@ -123,6 +132,18 @@ void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& 
   for (const std::size_t value : plane_values(plan)) task.value_of[task.n_plane++] = static_cast<int>(value);
   task.planes = copy.planes(plan.n_image_channel() * plan.n_plane() * task.plane_size, stream);
   task.scales = copy.scales(plan, weights, stream);
+  return task;
+}
+
+void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, DeviceAutos& autos,
+                   const double* powers, double sign, PlaneCopy& copy, EpicImages& images,
+                   cudaStream_t stream, bool averaged) {
+  DeviceApertures& apertures = sky.apertures();
+  if (powers != nullptr && apertures.any())
+    apertures.add_autos(autos.of_kinds(powers, apertures, stream), sign, sky.sums(), sky.n_stride(), stream);
+  PlaneTask task =
+      plane_task(plan, weights, sky, autos, apertures.any() ? nullptr : powers, sign, copy, stream);
+  task.sums = averaged ? sky.sums() : sky.averaged(stream);
   launch_planes(task, stream);
   if (apertures.any()) apertures.scale(weights, task.planes, stream);
   copy.send(plan, weights, images, stream);

@@ -47,9 +47,13 @@ __global__ void planes_of(PlaneTask task) {
   float* to = task.planes + image * task.n_plane * task.plane_size + task.index[pixel];
   for (int plane = 0; plane < task.n_plane; ++plane) {
     const int value = task.value_of[plane];
-    const double autos = task.autos == nullptr ? 0 : task.sign * task.autos[image * 4 + value];
-    to[plane * task.plane_size] = static_cast<float>((sums[value] + autos) * task.scales[image]);
+    to[plane * task.plane_size] = plane_value(task, image, value, sums[value]);
   }
+}
+
+__global__ void total(double* sums, std::size_t n) {
+  const std::size_t at = this_thread();
+  if (at < n) sums[4 * at] = (sums[4 * at] + sums[4 * at + 1]) / 2;
 }
 
 /// A thread goes through all channels of its value: what it reads has not been written by another.
@@ -83,6 +87,12 @@ void launch_planes(const PlaneTask& task, cudaStream_t stream) {
   const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
   planes_of<<<grid, kThreads, 0, stream>>>(task);
   launched("finishing images");
+}
+
+void launch_total(double* sums, std::size_t n, cudaStream_t stream) {
+  if (n == 0) return;
+  total<<<blocks_of(n), kThreads, 0, stream>>>(sums, n);
+  launched("adding up polarisations");
 }
 
 void launch_average(double* sums, std::size_t n, int n_image_channel, int n_average, cudaStream_t stream) {

@@ -25,6 +25,8 @@ class PlaneCopy {
   const double* scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream);
 
  private:
+  static void place_planes(const EpicPlan& plan, EpicImages& images);
+
   struct Batch {
     Upload<float> planes;
     std::unique_ptr<float[], FreePinned> host;
@@ -57,9 +59,14 @@ class DeviceAutos {
   Upload<double> autos_;
 };
 
-/// (sums + sign A) / W of all pixels, A of the powers; those may be null.
+/// What turns sums of pixels into planes (sums + sign A) / W, A of the powers; those may be null. Without the
+/// sums, which another kernel may have at hand; not for plans with apertures.
+PlaneTask plane_task(const EpicPlan& plan, const EpicWeights& weights, const DeviceSky& sky,
+                     DeviceAutos& autos, const double* powers, double sign, PlaneCopy& copy,
+                     cudaStream_t stream);
+/// The same from the sky's sums, which `averaged` tells to be those of images already, and away.
 void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, DeviceAutos& autos,
                    const double* powers, double sign, PlaneCopy& copy, EpicImages& images,
-                   cudaStream_t stream);
+                   cudaStream_t stream, bool averaged = false);
 
 }  // namespace apsyn::epic_cuda

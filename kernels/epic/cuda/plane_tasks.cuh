@@ -27,9 +27,23 @@ struct PlaneTask {
   int n_image = 0, n_pixel = 0, n_plane = 0;
   std::size_t n_stride = 0, plane_size = 0;
   int value_of[4] = {};     ///< [plane] among the four sums
+  bool total = false;       ///< the sum is that of XX and YY, halved, and so are autocorrelations
   float* planes = nullptr;  ///< NaN without sky
 };
+#ifdef __CUDACC__
+/// A value of a plane from its sum.
+__device__ __forceinline__ float plane_value(const PlaneTask& task, std::size_t image, int value,
+                                             double sum) {
+  if (task.autos != nullptr) {
+    const double* autos = task.autos + image * 4;
+    sum += task.sign * (task.total ? (autos[0] + autos[1]) / 2 : autos[value]);
+  }
+  return static_cast<float>(sum * task.scales[image]);
+}
+#endif
 void launch_planes(const PlaneTask& task, cudaStream_t stream);
+/// sums [n][4]: XX = (XX + YY) / 2.
+void launch_total(double* sums, std::size_t n, cudaStream_t stream);
 /// n floats = NaN.
 void launch_clear_planes(float* planes, std::size_t n, cudaStream_t stream);
 

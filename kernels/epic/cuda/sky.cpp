@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/cuda/sky.cuh"
 
+#include <cmath>
+
 #include "kernels/epic/factors.h"
 #include "libcore/base/constants.h"
 
@@ -10,16 +12,36 @@ DeviceSky::DeviceSky(const EpicPlan& plan) : plan_(plan), apertures_(plan) {
   hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
 }
 
+namespace {
+
+/// Whether all pixels are sky: nothing of the image reaches the horizon, or the edge of the hemisphere.
+bool is_whole(const EpicPlan& plan, const EpicGeometry& geometry) {
+  if (plan.n_direction > 0) return false;
+  constexpr double kMargin = 1e-6;
+  const double radius =
+      plan.cell * std::hypot(static_cast<double>(plan.nx / 2 + 1), static_cast<double>(plan.ny / 2 + 1));
+  return radius + kMargin < 1 && radius + kMargin < geometry.axes[2][2];
+}
+
+}  // namespace
+
 bool DeviceSky::move_to(const EpicGeometry& geometry) {
   if (placed_ && same_geometry(geometry, geometry_)) return false;
+  const bool whole = is_whole(plan_, geometry);
+  // millions of directions in a small field take longer than its image
+  const bool same_pixels = placed_ && whole && whole_ && !apertures_.any();
   placed_ = true;
+  whole_ = whole;
   geometry_ = geometry;
-  pixels_ = sky_pixels(plan_, geometry_);
   // the last accumulation may still be imaged
   cuda_check(cudaDeviceSynchronize(), "imaging");
-  unit_.copy(pixels_.unit.data(), pixels_.unit.size());
-  index_.copy(pixels_.index.data(), pixels_.index.size());
-  apertures_.look(pixels_);
+  stale_ = true;
+  if (!same_pixels) {
+    refresh();
+    index_.copy(pixels_.index.data(), pixels_.index.size());
+    apertures_.look(pixels_);
+    ++version_;
+  }
   Buffer<double, 2> seconds({4, plan_.n_ant});
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -27,11 +49,19 @@ bool DeviceSky::move_to(const EpicGeometry& geometry) {
     seconds(3, ant) = geometry_.delay_s[ant];
   }
   seconds_.copy(seconds.data(), seconds.size());
-  sums_.reserve(n_sums());
   return true;
 }
 
-WeightTask DeviceSky::weights(int first_channel, int n_channel) const {
+void DeviceSky::refresh() {
+  if (!stale_) return;
+  pixels_ = sky_pixels(plan_, geometry_);
+  cuda_check(cudaDeviceSynchronize(), "imaging");
+  unit_.copy(pixels_.unit.data(), pixels_.unit.size());
+  stale_ = false;
+}
+
+WeightTask DeviceSky::weights(int first_channel, int n_channel) {
+  refresh();
   WeightTask task;
   task.seconds = seconds_.data();
   task.unit = unit_.data();
@@ -45,7 +75,8 @@ WeightTask DeviceSky::weights(int first_channel, int n_channel) const {
 }
 
 void DeviceSky::clear(cudaStream_t stream) {
-  cuda_check(cudaMemsetAsync(sums_.data(), 0, n_sums() * sizeof(double), stream), "clearing images");
+  cuda_check(cudaMemsetAsync(sums_.reserve(n_sums()), 0, n_sums() * sizeof(double), stream),
+             "clearing images");
 }
 
 const double* DeviceSky::averaged(cudaStream_t stream) {
@@ -57,7 +88,8 @@ const double* DeviceSky::averaged(cudaStream_t stream) {
 
 std::vector<float2> factors_over(const EpicPlan& plan, const std::vector<double>& unit) {
   std::vector<float2> factors;
-  if (plan.factor.size() == 0 && plan.flagged.empty() && unit.empty()) return factors;
+  if (plan.factor.size() == 0 && plan.flagged.empty() && plan.left_out.empty() && unit.empty())
+    return factors;
   for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
     for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
       for (std::size_t pol = 0; pol < plan.n_pol; ++pol) {

@@ -19,14 +19,20 @@ class DeviceSky {
 
   /// Whether the geometry is another than before.
   bool move_to(const EpicGeometry& geometry);
-  const SkyPixels& pixels() const { return pixels_; }
+  const SkyPixels& pixels() {
+    refresh();
+    return pixels_;
+  }
+  /// Another number whenever there are other pixels, SkyPixels::index, than before.
+  std::size_t version() const { return version_; }
+  const EpicGeometry& geometry() const { return geometry_; }
   int n_pixel() const { return static_cast<int>(pixels_.size()); }
   /// Filled up to whole tiles.
   std::size_t n_stride() const { return (pixels_.size() + kTilePixels - 1) / kTilePixels * kTilePixels; }
   /// The weights of all pixels, for n_channel channels from a channel of the plan on.
-  WeightTask weights(int first_channel, int n_channel) const;
+  WeightTask weights(int first_channel, int n_channel);
 
-  /// [channel][n_stride()][XX, YY, Re XY, Im XY]
+  /// [channel][n_stride()][XX, YY, Re XY, Im XY]; after clear().
   double* sums() const { return sums_.data(); }
   double* sums(int first_channel) const { return sums_.data() + first_channel * n_stride() * 4; }
   void clear(cudaStream_t stream);
@@ -37,11 +43,16 @@ class DeviceSky {
   DeviceApertures& apertures() { return apertures_; }
 
  private:
+  /// Directions of pixels as they are in this geometry, which the grid of `corr` does without.
+  void refresh();
   std::size_t n_sums() const { return plan_.n_channel() * n_stride() * 4; }
 
   const EpicPlan& plan_;
   EpicGeometry geometry_;
   bool placed_ = false;
+  bool whole_ = false;  // the image is all above the horizon
+  bool stale_ = false;  // directions of pixels are those of another geometry
+  std::size_t version_ = 0;
   SkyPixels pixels_;
   Upload<double> unit_, seconds_, hz_, sums_;
   Upload<std::uint32_t> index_;

@@ -145,6 +145,41 @@ done
 expect_exit 2 epic-image tiny.dada --pixels pixels.csv --method fft -o x.csv
 expect_exit 1 epic-image tiny.dada --pixels nothere.csv -o x.csv
 
+# A centre that is followed, in every method: the source at the zenith stands two pixels north of a centre 4 deg south of
+# it, in the second image of a cube, too.
+zenith=$(epic-image tiny.dada --size 16 --accumulate 10.24ms -o zenith.fits 2>/dev/null && echo "$(card zenith.fits CRVAL1)deg $(card zenith.fits CRVAL2)deg")
+away="${zenith% *} $(awk -v z="${zenith#* }" 'BEGIN { print z - 4 }')deg"
+for method in fft dft corr; do
+  run epic-image tiny.dada --size 16 --scale 2deg --accumulate 10.24ms --method $method --centre "$away" -o 'at%d.fits' --overwrite
+  expect_near "$(pixel at0.fits 0 8 10)" 25 0.03 "$method: the zenith, two pixels north of the centre"
+  expect_near "$(card at0.fits CRVAL1)" "$(card zenith.fits CRVAL1)" 1e-9 "$method: right ascension of the centre"
+  expect_near "$(card at0.fits CRVAL2)" "$(awk -v z="${zenith#* }" 'BEGIN { printf "%.6f", z - 4 }')" 1e-3 "$method: declination of the centre"
+  run epic-image tiny.dada --size 16 --scale 2deg --accumulate 10.24ms --method $method --centre zenith -o 'at%d.fits' --overwrite
+  expect_near "$(pixel at0.fits 0 8 8)" 25 0.03 "$method: --centre zenith"
+done
+run epic-image tiny.dada --size 16 --scale 2deg --method dft --accumulate 5.12ms --centre "$away" -o followed.fits
+expect_near "$(pixel followed.fits 2 8 10)" 25 0.03 "the zenith in the second image of a cube"
+run epic-image tiny.dada --size 16 --accumulate 10.24ms --centre '0h +89deg' --dry-run
+expect_stderr "26.0 deg below the horizon when the data begin"
+run epic-image tiny.dada --size 16 --accumulate 10.24ms --centre '0h +89deg' -o down.fits
+[ "$(pixel down.fits 0 8 8)" = nan ] || fail "the pole below the horizon is $(pixel down.fits 0 8 8)"
+for bad in nadir '5h' '5h 91deg' ''; do expect_exit 2 epic-image tiny.dada --size 16 --centre "$bad" -o x.fits; done
+expect_exit 2 epic-image tiny.dada --pixels pixels.csv --centre "$away" -o x.csv
+
+# Weights of baselines, of corr only, which auto then takes.
+run epic-image tiny.dada --size 16 --scale 2deg --accumulate 10.24ms --no-autos --weight uniform -o 'w%d.fits'
+expect_stderr "--method auto: corr"
+expect_near "$(pixel w0.fits 0 8 8)" 25 0.01 "a source with uniform weights"
+run epic-image tiny.dada --size 16 --scale 2deg --no-autos --weight briggs:0.5 --weight-rank-filter 0 --dry-run
+expect_stdout "weighting: briggs, robustness 0.5, of each image's baselines"
+for bad in '--weight uniform' '--weight uniform --no-autos --method dft' '--weight uniform --no-autos --method fft' '--weight robust:0 --no-autos' \
+  '--weight briggs --no-autos' '--weight uniform --no-autos --pixels pixels.csv' '--weight uniform --no-autos --precision double' '--weight uniform --electric-field'; do
+  # shellcheck disable=SC2086
+  expect_exit 2 epic-image tiny.dada --size 16 $bad -o x.fits
+done
+expect_exit 2 epic-image tiny.dada --size 16 --weight briggs:0 -o x.fits
+expect_stderr "autocorrelations" "--no-autos"
+
 # An array too wide for a transform is imaged by another method, unless it is asked for.
 wide=(ANT_002 c,-30000,4,3000,0,0)
 { header 24576 "${wide[@]}" && cat samples.bin; } >wide.dada

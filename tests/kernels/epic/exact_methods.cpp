@@ -23,9 +23,10 @@ const Method kExact[] = {
     {"dft", make_dft_imager},
     {"dft in float64", in_float64, false},
     {"corr", [](EpicPlan plan) { return make_corr_imager(std::move(plan)); }},
-    {"corr, direct", [](EpicPlan plan) { return make_corr_imager(std::move(plan), CorrMethod::direct); }},
+    {"corr, direct", [](EpicPlan plan) { return make_corr_imager(std::move(plan), CorrMethod::direct); },
+     multiplies_codes(), false, true},
     {"corr, grid", [](EpicPlan plan) { return make_corr_imager(std::move(plan), CorrMethod::grid); },
-     multiplies_codes(), true}};
+     multiplies_codes(), true, true}};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "kernels/common/spectra/multiply_codes.h"
 #include "kernels/epic/epic_cuda.h"
+#include "tests/reference/briggs_weights.h"
 #include "tests/support/epic/recording.h"
 
 namespace apsyn::test {
@@ -17,6 +18,7 @@ struct Method {
   std::function<std::unique_ptr<DirectImager>(EpicPlan)> make;
   bool codes = multiplies_codes();  ///< takes them
   bool images_only = false;         ///< no lists of directions
+  bool weighs = false;              ///< pairs of antennas
 };
 inline std::ostream& operator<<(std::ostream& out, const Method& method) {
   return out << method.name;

@@ -246,3 +246,216 @@ BOOST_DATA_TEST_CASE(lwa_sv_is_imaged_down_to_20_degrees, boost::unit_test::data
   BOOST_TEST_MESSAGE(method.name << ": LWA-SV " << result.error << " of the peak, " << result.n << " pixels");
   BOOST_TEST(result.error <= kWanted);  // measured: 4e-7, by the grid 2.1e-6
 }
+
+// A field 20 degrees wide about a centre 40 and 85 degrees from the zenith, whose corners are as exact as its
+// middle: MWA-128T, up to 3 km wide, so that w reaches a thousand wavelengths.
+BOOST_DATA_TEST_CASE(a_small_field_far_from_the_zenith_is_exact_to_its_corners,
+                     boost::unit_test::data::make(kExact), method) {
+  for (const double zenith_deg : {40.0, 85.0}) {
+    const double zenith = zenith_deg * kRadPerDeg, azimuth = 215 * kRadPerDeg;
+    const Vec3 w{std::sin(zenith) * std::sin(azimuth), std::sin(zenith) * std::cos(azimuth),
+                 std::cos(zenith)};
+    const Vec3 u{std::cos(azimuth), -std::sin(azimuth), 0};  // turned, as north is
+    const Vec3 v{w[1] * u[2] - w[2] * u[1], w[2] * u[0] - w[0] * u[2], w[0] * u[1] - w[1] * u[0]};
+    const std::size_t size = method.images_only ? 600 : 72;
+    const double cell = 20 * kRadPerDeg / static_cast<double>(size);
+    EpicCase c;
+    for (const Antenna& antenna : builtin_array("mwa-128t").antennas) c.enu_m.push_back(antenna.enu_m);
+    c.freq_hz = 150e6;
+    c.n_spectra = 4;
+    c.n_pol = 2;
+    c.noise = 0.01;
+    c.sources.clear();
+    for (const auto& [x, y] : {std::pair{0.0, 0.0}, std::pair{0.47, 0.47}, std::pair{-0.47, 0.4}}) {
+      const double l = x * 20 * kRadPerDeg, m = y * 20 * kRadPerDeg, n = std::sqrt(1 - l * l - m * m);
+      c.sources.push_back(
+          {l * u[0] + m * v[0] + n * w[0], l * u[1] + m * v[1] + n * w[1], l * u[2] + m * v[2] + n * w[2]});
+    }
+    EpicRecording recording(c);
+    recording.geometry.axes = {u, v, w};
+    const auto plan = [&] {
+      EpicPlan aside = all_sky(recording, size);
+      aside.cell = cell;
+      return aside;
+    };
+    const auto imager = method.make(plan());
+    const EpicImages images = recording.image(*imager, 4, 1);
+    const Comparison result = compare(recording, plan(), images, size * size / 400 + 1);
+    BOOST_TEST_MESSAGE(method.name << ": " << zenith_deg << " deg from the zenith, " << result.error
+                                   << " of the peak, " << result.n << " pixels");
+    BOOST_TEST(result.n > 100u);
+    BOOST_TEST(result.error <= kWanted);
+  }
+}
+
+// Weights of pairs in cells of a uv grid, with samples missing: sums over pairs in float64 with weights that
+// are looked up one by one. The second accumulation, of other antennas that miss samples, is weighed anew.
+BOOST_DATA_TEST_CASE(weights_of_pairs_count_valid_samples, boost::unit_test::data::make(kExact), method) {
+  if (!method.weighs) return;
+  for (const std::size_t n_ant : {14, 70})
+    for (const bool missing : {false, true}) {
+      EpicCase c;
+      c.enu_m = random_array(n_ant, 40, 5, 0.3, 3);
+      c.n_spectra = 40;
+      c.n_chan = 4;
+      c.step_hz = 5e6;
+      c.gains = c.delays = true;
+      c.missing = missing ? 0.2 : 0;
+      EpicRecording recording(c);
+      constexpr std::size_t kSize = 30;
+      const auto plan = [&] {
+        EpicPlan weighed = all_sky(recording, kSize);
+        weighed.n_average = 2;
+        weighed.flagged.assign(n_ant, 0);
+        weighed.flagged[5] = 1;
+        weighed.weighting.emplace();
+        weighed.weighting->step_lambda = 1e-3;
+        weighed.weighting->weigh = [&](std::span<const PairPoint> points, std::span<double> factors) {
+          std::vector<reference::WeighedVisibility> visibilities;
+          for (const PairPoint& point : points) visibilities.push_back({point.u, point.v, point.count});
+          const auto weights =
+              reference::imaging_weights(visibilities, {.mode = 'u'}, kSize, kSize, 2.0 / kSize);
+          std::copy(weights.begin(), weights.end(), factors.begin());
+        };
+        return weighed;
+      };
+      const auto imager = method.make(plan());
+      for (int turn = 0; turn < 2; ++turn) {
+        if (turn == 1)
+          for (auto& channel : recording.voltages)
+            for (std::size_t t = 0; t < channel.size(); t += 3) channel[t][7] = {false, {}};
+        if (turn == 1) recording.all_valid = false;
+        const EpicImages images = recording.image(*imager, 16, 2);
+        double worst = 0, peak = 0;
+        for (std::size_t image = 0; image < 2; ++image) {
+          // [channel][pair] in order
+          std::vector<reference::WeighedVisibility> visibilities;
+          std::vector<std::complex<double>> products[2];
+          std::vector<Vec3> baselines;
+          std::vector<double> hz;
+          for (std::size_t chan = 2 * image; chan < 2 * image + 2; ++chan)
+            for (std::size_t a = 0; a < n_ant; ++a)
+              for (std::size_t b = a + 1; b < n_ant; ++b) {
+                if (a == 5 || b == 5) continue;
+                const Vec3 baseline = c.enu_m[a] - c.enu_m[b];
+                const double per_m = recording.shape.channel_hz[chan] / kSpeedOfLight_m_s;
+                std::complex<double> sum[2];
+                double n = 0;
+                for (const auto& spectrum : recording.voltages[chan]) {
+                  if (!spectrum[a].valid || !spectrum[b].valid) continue;
+                  ++n;
+                  for (std::size_t p = 0; p < 2; ++p)
+                    sum[p] += recording.antennas[a].factor[p] * spectrum[a].voltage[p] *
+                              std::conj(recording.antennas[b].factor[p] * spectrum[b].voltage[p]);
+                }
+                const double delay_s = recording.antennas[a].delay_s - recording.antennas[b].delay_s;
+                for (std::size_t p = 0; p < 2; ++p)
+                  products[p].push_back(sum[p] *
+                                        std::polar(1.0, kTwoPi * per_m * kSpeedOfLight_m_s * delay_s));
+                visibilities.push_back({baseline[0] * per_m, baseline[1] * per_m, n});
+                baselines.push_back(baseline);
+                hz.push_back(recording.shape.channel_hz[chan]);
+              }
+          const auto weights =
+              reference::imaging_weights(visibilities, {.mode = 'u'}, kSize, kSize, 2.0 / kSize);
+          double of_all = 0;
+          for (std::size_t i = 0; i < weights.size(); ++i) of_all += weights[i] * visibilities[i].weight;
+          for (std::size_t pixel = 0; pixel < kSize * kSize; ++pixel) {
+            const Vec3 unit = recording.direction(plan(), pixel % kSize, pixel / kSize);
+            if (std::isnan(unit[0])) continue;
+            for (std::size_t p = 0; p < 2; ++p) {
+              const double got = double(images.planes(image, p, pixel / kSize, pixel % kSize));
+              peak = std::max(peak, std::abs(got));
+              if (pixel % (n_ant > 20 ? 41 : 3) != 0) continue;
+              double wanted = 0;
+              for (std::size_t i = 0; i < weights.size(); ++i) {
+                const double turns = hz[i] / kSpeedOfLight_m_s * dot(baselines[i], unit);
+                wanted += weights[i] * (products[p][i] * std::polar(1.0, -kTwoPi * turns)).real() / of_all;
+              }
+              worst = std::max(worst, std::abs(got - wanted));
+            }
+          }
+        }
+        BOOST_TEST_MESSAGE(method.name << ", " << n_ant << " antennas, weights: " << worst / peak
+                                       << " of the peak");
+        BOOST_TEST(worst <= kWanted * peak);
+      }
+    }
+}
+
+// A channel of which nothing is known adds nothing to an image of several, and has none by itself.
+BOOST_DATA_TEST_CASE(channels_that_are_left_out_add_nothing, boost::unit_test::data::make(kExact), method) {
+  EpicCase c;
+  c.enu_m = random_array(12, 30, 3, 0, 5);
+  c.n_chan = 4;
+  c.n_spectra = 20;
+  c.gains = true;
+  const EpicRecording recording(c);
+  for (const bool autos : {false, true}) {
+    const auto plan = [&](std::size_t n_average) {
+      EpicPlan some = all_sky(recording, 20);
+      some.left_out = {0, 1, 1, 0};
+      some.n_average = n_average;
+      some.autos = autos;
+      return some;
+    };
+    const auto two = method.make(plan(2)), each = method.make(plan(1));
+    const EpicImages averaged = recording.image(*two, 20, 4), single = recording.image(*each, 20, 4);
+    for (std::size_t i = 0; i < averaged.planes.size() / 2; ++i) {
+      const std::size_t n = averaged.planes.size() / 2;
+      for (const std::size_t image : {0, 1}) {
+        const float of_two = averaged.planes.data()[image * n + i];
+        const float alone = single.planes.data()[image * 3 * n + i];
+        BOOST_TEST_REQUIRE(std::isnan(of_two) == std::isnan(alone));
+        if (!std::isnan(alone)) BOOST_TEST_REQUIRE(std::abs(double(of_two) - double(alone)) <= 3e-6);
+        BOOST_TEST_REQUIRE(std::isnan(single.planes.data()[(1 + image) * n + i]));
+      }
+    }
+    BOOST_TEST(averaged.weight == std::vector<double>(2, 0.5));
+    BOOST_TEST(single.weight == (std::vector<double>{1, 0, 0, 1}));
+  }
+}
+
+// Half of the sum of both polarisations, made of sums of pairs, is half of the sum of their images.
+BOOST_DATA_TEST_CASE(total_power_is_half_of_both_polarisations, boost::unit_test::data::make(kExact),
+                     method) {
+  if (!method.weighs) return;  // corr
+  EpicCase c;
+  c.enu_m = random_array(40, 30, 3, 0.1, 5);
+  c.n_chan = 4;
+  c.step_hz = 3e6;
+  c.n_spectra = 24;
+  c.gains = c.delays = true;
+  const EpicRecording recording(c);
+  for (const std::size_t size : {40, 180})
+    for (const std::size_t n_average : {1, 2})
+      for (const bool autos : {false, true}) {
+        const auto plan = [&](bool total) {
+          EpicPlan some = all_sky(recording, size);
+          some.n_average = n_average;
+          some.autos = autos;
+          some.cross = false;
+          some.total = total;
+          some.second = !total;
+          return some;
+        };
+        const auto one = method.make(plan(true)), both = method.make(plan(false));
+        for (int turn = 0; turn < 2; ++turn) {
+          const EpicImages total = recording.image(*one, 24, 4), apart = recording.image(*both, 24, 4);
+          BOOST_TEST_REQUIRE(total.planes.extent(1) == 1u);
+          double worst = 0, peak = 0;
+          for (std::size_t image = 0; image < total.planes.extent(0); ++image)
+            for (std::size_t pixel = 0; pixel < size * size; ++pixel) {
+              const auto wanted = (double(apart.planes(image, 0, pixel / size, pixel % size)) +
+                                   double(apart.planes(image, 1, pixel / size, pixel % size))) /
+                                  2;
+              const auto got = double(total.planes(image, 0, pixel / size, pixel % size));
+              BOOST_TEST_REQUIRE(std::isnan(wanted) == std::isnan(got));
+              if (std::isnan(got)) continue;
+              worst = std::max(worst, std::abs(got - wanted));
+              peak = std::max(peak, std::abs(got));
+            }
+          BOOST_TEST(worst <= 3e-6 * peak);
+        }
+      }
+}

@@ -17,7 +17,7 @@ class DirectPairImager final : public PairImager {
  public:
   DirectPairImager(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
                    const ApertureWeights& apertures);
-  void image(const PairSums& pairs, View<double, 3> sums) override;
+  void image(const PairSums& pairs, const PairWeights& weights, View<double, 3> sums) override;
 
  private:
   struct Scratch {
@@ -33,7 +33,7 @@ class DirectPairImager final : public PairImager {
     const std::size_t columns = pair_tile_columns(n_matrix(pass));
     return (plan_.n_ant + columns - 1) / columns;
   }
-  void lay_out(const PairSums& pairs, std::size_t channel, float* tiles) const;
+  void lay_out(const PairSums& pairs, const PairWeights& weights, std::size_t channel, float* tiles) const;
   void image_channel(std::size_t channel, const float* tiles, std::size_t first_pixel, Scratch& scratch,
                      View<double, 3> sums) const;
 
@@ -65,8 +65,9 @@ DirectPairImager::DirectPairImager(const EpicPlan& plan, const EpicGeometry& geo
 }
 
 /// Columns b of 16 (or 32) antennas side by side, rows a below each other.
-void DirectPairImager::lay_out(const PairSums& pairs, std::size_t channel, float* tiles) const {
-  const PairProducts products(plan_, pairs, channel);
+void DirectPairImager::lay_out(const PairSums& pairs, const PairWeights& weights, std::size_t channel,
+                               float* tiles) const {
+  const PairProducts products(plan_, pairs, channel, weights.of(channel));
   std::fill_n(tiles, pass_begin_.back(), 0.0f);
   for (std::size_t b = 0; b < plan_.n_ant; ++b)
     for (std::size_t a = 0; a < b; ++a) {
@@ -115,7 +116,7 @@ void DirectPairImager::image_channel(std::size_t channel, const float* tiles, st
   }
 }
 
-void DirectPairImager::image(const PairSums& pairs, View<double, 3> sums) {
+void DirectPairImager::image(const PairSums& pairs, const PairWeights& weights, View<double, 3> sums) {
   const std::size_t n_average = plan_.n_average, n_channel = plan_.n_channel();
   const std::size_t n_piece = (pixels_.size() + kItemPixels - 1) / kItemPixels;
   const std::size_t fitting = kPairBatchBytes / (pass_begin_.back() * sizeof(float) * n_average);
@@ -124,7 +125,7 @@ void DirectPairImager::image(const PairSums& pairs, View<double, 3> sums) {
   for (std::size_t first = 0; first < n_channel; first += batch) {
     const std::size_t n = std::min(batch, n_channel - first);
     parallel_for(plan_.n_threads, n,
-                 [&](std::size_t i, unsigned) { lay_out(pairs, first + i, &tiles_(i, 0)); });
+                 [&](std::size_t i, unsigned) { lay_out(pairs, weights, first + i, &tiles_(i, 0)); });
     parallel_for(plan_.n_threads, n / n_average * n_piece, [&](std::size_t item, unsigned thread) {
       for (std::size_t i = 0; i < n_average; ++i) {
         const std::size_t at = item / n_piece * n_average + i;

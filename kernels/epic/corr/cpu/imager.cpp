@@ -21,6 +21,7 @@ class CorrImager final : public DirectImager {
       : plan_(checked(std::move(plan))),
         method_(method),
         weights_(plan_),
+        pair_weights_(plan_),
         apertures_(plan_, plan_.autos),
         pairs_(plan_.n_channel(), plan_.n_ant * plan_.n_pol) {}
 
@@ -29,6 +30,7 @@ class CorrImager final : public DirectImager {
   void add(const SpectraBlock& block) override {
     check_epic_block(plan_, block);
     weights_.add(block);
+    pair_weights_.add(block);
     apertures_.add(block);
     pairs_.add(block, plan_.n_threads);
   }
@@ -40,6 +42,7 @@ class CorrImager final : public DirectImager {
   EpicPlan plan_;
   CorrMethod method_;
   EpicWeights weights_;
+  PairWeights pair_weights_;
   ApertureWeights apertures_;
   PairSums pairs_;
   EpicGeometry geometry_;
@@ -58,6 +61,7 @@ bool CorrImager::direct() const {
 void CorrImager::start(const EpicGeometry& geometry) {
   check_epic_geometry(plan_, geometry);
   weights_.start();
+  pair_weights_.start();
   apertures_.start();
   pairs_.clear();
   if (imager_ && same_geometry(geometry, geometry_)) return;
@@ -77,7 +81,8 @@ void CorrImager::take(EpicImages& images) {
     for (std::size_t value = 0; value < own.size(); ++value)
       autos[channel / plan_.n_average][value] -= own[value];
   }
-  imager_->image(pairs_, sums_);
+  pair_weights_.finish(geometry_, weights_);
+  imager_->image(pairs_, pair_weights_, sums_);
   apertures_.add_autos(1, sums_);
   finish_images(plan_, weights_, pixels_, autos, sums_, images);
   apertures_.scale(weights_, pixels_, images);

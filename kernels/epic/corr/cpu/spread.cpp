@@ -15,20 +15,25 @@ namespace apsyn::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// First cell of a place, counted from -width / 2, and the kernel's values there.
-HWY_INLINE std::size_t locate(const PairLocation& at, double place, std::size_t cells, float* taps) {
-  const double size = static_cast<double>(cells), half = 0.5 * static_cast<double>(at.width);
-  const double left = place - size * std::floor(place / size) - half;
+/// The first cell right of `left`, and the kernel's values from there on.
+HWY_INLINE double first_taps(const float* coefficients, std::size_t n_power, double left, float* taps) {
   const double first = std::ceil(left);
   const hn::CappedTag<float, kPairTaps> d;
   const auto q = hn::Set(d, static_cast<float>(2 * (first - left) - 1));
   for (std::size_t tap = 0; tap < kPairTaps; tap += hn::Lanes(d)) {
-    const float* from = at.taps + (at.n_power - 1) * kPairTaps + tap;
+    const float* from = coefficients + (n_power - 1) * kPairTaps + tap;
     auto value = hn::LoadU(d, from);
-    for (std::size_t power = at.n_power - 1; power-- > 0;)
+    for (std::size_t power = n_power - 1; power-- > 0;)
       value = hn::MulAdd(value, q, hn::LoadU(d, from -= kPairTaps));
     hn::StoreU(value, d, taps + tap);
   }
+  return first;
+}
+
+/// First cell of a place, counted from -width / 2, and the kernel's values there.
+HWY_INLINE std::size_t locate(const PairLocation& at, double place, std::size_t cells, float* taps) {
+  const double size = static_cast<double>(cells), half = 0.5 * static_cast<double>(at.width);
+  const double first = first_taps(at.taps, at.n_power, place - size * std::floor(place / size) - half, taps);
   // left >= -half, and ceil(-half) = -(width / 2)
   return static_cast<std::size_t>(static_cast<std::int64_t>(first) + static_cast<std::int64_t>(at.width / 2));
 }
@@ -97,6 +102,28 @@ void spread_pairs_simd(const PairSpread& s) {
   spread_width<8>(s);
 }
 
+void interpolate_sites_simd(const SiteInterpolation& s) {
+  const hn::CappedTag<float, kPairTaps> d;
+  HWY_ALIGN float along_x[kPairTaps], along_y[kPairTaps];
+  const double half = 0.5 * static_cast<double>(s.width);
+  for (std::size_t pixel = 0; pixel < s.n_pixel; ++pixel) {
+    const double* place = s.places + 2 * pixel;
+    const auto column = static_cast<std::size_t>(first_taps(s.taps, s.n_power, place[0] - half, along_x));
+    const auto line = static_cast<std::size_t>(first_taps(s.taps, s.n_power, place[1] - half, along_y));
+    for (std::size_t plane = 0; plane < s.n_plane; ++plane) {
+      const float* from = s.sites + plane * s.plane_sites + line * s.line_sites + column;
+      auto sum = hn::Zero(d);
+      for (std::size_t tap = 0; tap < kPairTaps; tap += hn::Lanes(d)) {
+        auto own = hn::Zero(d);
+        for (std::size_t i = 0; i < kPairTaps; ++i)
+          own = hn::MulAdd(hn::Set(d, along_y[i]), hn::LoadU(d, from + i * s.line_sites + tap), own);
+        sum = hn::MulAdd(own, hn::Load(d, along_x + tap), sum);
+      }
+      s.image[pixel * s.pixel_stride + plane] = s.factors[pixel] * hn::GetLane(hn::SumOfLanes(d, sum));
+    }
+  }
+}
+
 }  // namespace apsyn::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -105,12 +132,16 @@ namespace apsyn {
 
 HWY_EXPORT(locate_pairs_simd);
 HWY_EXPORT(spread_pairs_simd);
+HWY_EXPORT(interpolate_sites_simd);
 
 void locate_pairs(const PairLocation& location) {
   HWY_DYNAMIC_DISPATCH(locate_pairs_simd)(location);
 }
 void spread_pairs(const PairSpread& spread) {
   HWY_DYNAMIC_DISPATCH(spread_pairs_simd)(spread);
+}
+void interpolate_sites(const SiteInterpolation& sites) {
+  HWY_DYNAMIC_DISPATCH(interpolate_sites_simd)(sites);
 }
 
 }  // namespace apsyn

@@ -38,4 +38,20 @@ struct PairSpread {
 };
 void spread_pairs(const PairSpread& spread);
 
+/// Pixels between the sites of a lattice (pair_lattice.h): image = factor sum psi(y - j) psi(x - i) site_ji,
+/// for one or two planes.
+struct SiteInterpolation {
+  const float* taps = nullptr;  ///< as PairLocation
+  std::size_t n_power = 0, width = 0;
+  const float* sites = nullptr;  ///< [plane][line][column], with kPairTaps more lines and columns behind
+  std::size_t plane_sites = 0, line_sites = 0;
+  std::size_t n_plane = 1;
+  const double* places = nullptr;  ///< [pixel][x, y]
+  const float* factors = nullptr;  ///< [pixel]
+  std::size_t n_pixel = 0;
+  float* image = nullptr;        ///< [pixel][plane]
+  std::size_t pixel_stride = 1;  ///< floats from pixel to pixel
+};
+void interpolate_sites(const SiteInterpolation& sites);
+
 }  // namespace apsyn

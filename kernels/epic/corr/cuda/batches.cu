@@ -12,15 +12,15 @@ constexpr int kFillWarps = 4, kFillBatches = 2;  ///< of a block; of a warp at a
 __global__ void list_keys_of(ListTask task) {
   const CellShape& shape = task.shape;
   const std::size_t pair = this_thread();
-  if (pair >= shape.n_pair()) return;
-  const std::size_t channel = blockIdx.y, at = channel * shape.n_pair() + pair;
+  if (pair >= shape.n_grid_pair()) return;
+  const std::size_t image = blockIdx.y, at = image * shape.n_grid_pair() + pair;
   const PairPlace place = task.places[at];
   std::uint64_t* to = task.keys + (at == 0 ? 0 : task.ends[at - 1]);
   const int n_order = static_cast<int>(place.n_order);
   for_each_strip(shape, place, [&](int strip, int row_pair, bool mirrored) {
     for (int first = 0, group = 0; first < n_order; first += kOrderGroup, ++group) {
       const std::uint64_t list =
-          ((channel * shape.n_group() + group) * shape.n_strip() + strip) * shape.n_row_pair() + row_pair;
+          ((image * shape.n_group() + group) * shape.n_strip() + strip) * shape.n_row_pair() + row_pair;
       const int n = min(n_order - first, kOrderGroup);
       *to++ = std::uint64_t(PairCode::of(static_cast<std::uint32_t>(pair), mirrored, n).bits) << 32 |
               (list * (kOrderGroup + 1) + (kOrderGroup - n));
@@ -89,7 +89,7 @@ __global__ __launch_bounds__(32 * kFillWarps) void fill_batches(ListTask task) {
   std::uint32_t* staged = shared[threadIdx.x / 32];
   const int row_pair = list % shape.n_row_pair(), strip = list / shape.n_row_pair() % shape.n_strip();
   const int group = list / shape.n_row_pair() / shape.n_strip() % shape.n_group();
-  const std::size_t channel = list / shape.n_list();
+  const std::size_t image = list / shape.n_list();
   const std::uint32_t first_batch = list == 0 ? 0 : task.batch_ends[list - 1],
                       n_batch = task.batch_ends[list] - first_batch, end = task.begins[list + 1];
   auto* to = reinterpret_cast<uint4*>(task.batches) + std::size_t(first_batch) * (kBatchWords / 4);
@@ -103,7 +103,7 @@ __global__ __launch_bounds__(32 * kFillWarps) void fill_batches(ListTask task) {
       for (int i = 0; i < 8; ++i)
         for (const int section : {kAlongXAt, kAlongYAt, kOrdersAt}) put.put(section, i, 0);
     } else {
-      const std::size_t pair = channel * shape.n_pair() + code.pair();
+      const std::size_t pair = image * shape.n_grid_pair() + code.pair();
       const PairPlace place = task.places[pair];
       const bool mirrored = code.sign() != 0;
       const int x = mirrored ? mirrored_cell(place.x, shape.width, shape.n_x) : place.x;
@@ -134,7 +134,7 @@ __global__ __launch_bounds__(32 * kFillWarps) void fill_batches(ListTask task) {
 
 __global__ void segment_keys_of(GatherTask task, int n_table, std::uint64_t* keys) {
   const auto segment = static_cast<int>(this_thread());
-  if (segment >= n_table * task.n_channel_segment()) return;
+  if (segment >= n_table * task.n_image_segment()) return;
   const CellShape& shape = task.shape;
   const int first = segment % task.n_segment * task.n_segment_row_pair;
   const int end = min(first + task.n_segment_row_pair, shape.n_row_pair());
@@ -145,14 +145,14 @@ __global__ void segment_keys_of(GatherTask task, int n_table, std::uint64_t* key
     n_batch += task.batch_ends[at] - (at == 0 ? 0 : task.batch_ends[at - 1]);
   }
   constexpr std::uint32_t kMax = 0xFFFF;
-  const std::uint32_t part = segment / task.n_channel_segment() / task.n_channel;
+  const std::uint32_t part = segment / task.n_image_segment() / task.n_image;
   keys[segment] = std::uint64_t(segment) << 32 | part << 16 | (kMax - min(n_batch, kMax));
 }
 
 }  // namespace
 
 void launch_list_keys(const ListTask& task, cudaStream_t stream) {
-  const dim3 grid(blocks_of(task.shape.n_pair()), static_cast<unsigned>(task.n_channel));
+  const dim3 grid(blocks_of(task.shape.n_grid_pair()), static_cast<unsigned>(task.n_image));
   list_keys_of<<<grid, kThreads, 0, stream>>>(task);
   launched("listing pairs");
 }
@@ -171,7 +171,7 @@ void launch_batches(const ListTask& task, cudaStream_t stream) {
 }
 
 void launch_segment_keys(const GatherTask& task, int n_table, std::uint64_t* keys, cudaStream_t stream) {
-  segment_keys_of<<<blocks_of(static_cast<std::size_t>(n_table * task.n_channel_segment())), kThreads, 0,
+  segment_keys_of<<<blocks_of(static_cast<std::size_t>(n_table * task.n_image_segment())), kThreads, 0,
                     stream>>>(task, n_table, keys);
   launched("listing segments");
 }

@@ -14,7 +14,9 @@ struct PairTask {
   x_stage::TileSums tiles;
   int first_tile_channel = 0;       ///< the first channel of these
   const double2* factor = nullptr;  ///< g [channel][input]
+  const float* weights = nullptr;   ///< of pairs of antennas [channel][pair a < b, row-major]; null = 1
   int n_channel = 0, n_ant = 0, n_pol = 1;
+  bool total = false;  ///< launch_pair_values(): (XX + YY) / 2 for XX, and nothing else
 };
 /// Columns of tile_product.cuh's pairs_4 (XX, YY, Re XY, Im XY) for two polarisations, pairs_1 for one: the
 /// upper triangle, what fills up is 0.

@@ -6,8 +6,10 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 
 #include "kernels/epic/corr/cuda/columns.cuh"
+#include "kernels/epic/cuda/plane_tasks.cuh"
 #include "kernels/epic/cuda/sky.cuh"
 
 namespace apsyn::epic_cuda {
@@ -24,6 +26,17 @@ class DevicePairEngine {
   virtual void move(const EpicGeometry&) {}
   /// sums of the sky += those of pairs a < b and b > a, of all channels.
   virtual void image(const PairsOf& pairs, cudaStream_t stream) = 0;
+  /// Whether sums are those of images of EpicPlan::n_average channels already.
+  virtual bool adds_channels() const { return false; }
+  /// Whether the sum of XX is that of EpicPlan::total where the plan has one.
+  virtual bool makes_total() const { return false; }
+  /// Whether image_planes() can be called for this geometry: no sums are needed then.
+  virtual bool makes_planes() const { return false; }
+  /// The pixels of `planes` at once; those without sky are left as they are. std::logic_error without
+  /// makes_planes().
+  virtual void image_planes(const PairsOf&, const PlaneTask& /*planes*/, cudaStream_t) {
+    throw std::logic_error("DevicePairEngine: images by way of sums only");
+  }
 };
 
 /// `plan` and `sky` must outlive the engine.

@@ -54,13 +54,13 @@ __device__ __forceinline__ float2 turned(float re, float im, int order) {
 /// ones, and of the sums column g, product t.
 struct Gather {
   const GatherTask& task;
-  int strip, first_order, channel;
+  int strip, first_order, image;    // of those that are gathered together
   int first_row_pair, n_list;       // of the first window; lists in turn
   std::uint32_t ends;               // lane i: batches up to the end of list i
   std::uint32_t n_batch, n_before;  // in all; before rows begin anew
   const uint4 *before, *after;      // the lane's chunks of the first batch of each
   std::uint32_t* stages;
-  const char* values;                  // the lane's half of the values of the channel's first pair
+  const char* values;                  // the lane's half of the values of the image's first pair
   std::uint32_t copies, value_copies;  // where the lane's chunks go in the first stage
   int code_at;                         // of the pair whose values the lane copies
   float scale, unit;
@@ -150,7 +150,7 @@ struct Gather {
     const CellShape& shape = task.shape;
     const int x = strip * kStripColumns + g;
     float2* to =
-        task.cells + std::size_t(channel) * shape.n_cell() +
+        task.cells + std::size_t(image) * shape.n_cell() +
         ((std::size_t(first_order) * shape.n_product + t) * shape.n_y + 2 * row_pair) * shape.n_column + x;
     const std::size_t plane = std::size_t(shape.n_product) * shape.n_y * shape.n_column;
     const bool stored = x < shape.n_column && t < shape.n_product && shape.reaches(2 * row_pair);
@@ -188,7 +188,7 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
   const CellShape& shape = task.shape;
   const int lane = threadIdx.x, n_row_pair = shape.n_row_pair();
   const std::size_t segment =
-      task.segments[std::size_t(task.first_channel) * task.n_channel_segment() + blockIdx.x] >> 32;
+      task.segments[std::size_t(task.first_image) * task.n_image_segment() + blockIdx.x] >> 32;
   const std::size_t all_of = segment / task.n_segment, first_list = all_of * n_row_pair;  // of the strip
   const auto batches_before = [&](int list) {
     const std::size_t i = first_list + list;
@@ -198,8 +198,8 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
   Gather gather{task};
   gather.strip = static_cast<int>(all_of % shape.n_strip());
   gather.first_order = static_cast<int>(all_of / shape.n_strip() % shape.n_group()) * kOrderGroup;
-  const std::size_t channel = all_of / shape.n_strip() / shape.n_group();
-  gather.channel = static_cast<int>(channel) - task.first_channel;
+  const std::size_t image = all_of / shape.n_strip() / shape.n_group();
+  gather.image = static_cast<int>(image) - task.first_image;
   gather.first_row_pair = first - (kWindowPairs - 1);
   gather.n_list = min(task.n_segment_row_pair, n_row_pair - first) + kWindowPairs - 1;
   const int row_pair = gather.first_row_pair + lane, own = row_pair < 0 ? row_pair + n_row_pair : row_pair;
@@ -219,11 +219,12 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
   gather.stages = stages;
   // pair 2 t + q % 2 + q / 2 * 8 goes where lanes read value q
   const int pair = lane / 2, t = pair % 8 / 2, q = pair % 2 + pair / 8 * 2;
-  gather.values = reinterpret_cast<const char*>(task.values + channel * shape.n_pair() * 4) + lane % 2 * 16;
+  gather.values =
+      reinterpret_cast<const char*>(task.values + image * shape.n_grid_pair() * 4) + lane % 2 * 16;
   gather.copies = ptx::shared_address(stages) + 16 * lane;
   gather.value_copies = ptx::shared_address(stages) + 4 * (kValuesAt + q * 32 + t * 8 + lane % 2 * 4);
   gather.code_at = kCodesAt + t * 4 + q;
-  const float largest = __uint_as_float(task.largest[channel]);
+  const float largest = __uint_as_float(task.largest[image]);
   gather.scale = largest > 0 ? kLargestHalf / largest : 0.0f;
   gather.unit = largest / kLargestHalf;
   gather.lane = lane;
@@ -251,7 +252,7 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
 }  // namespace
 
 void launch_gather_pairs(const GatherTask& task, cudaStream_t stream) {
-  const auto n_segment = static_cast<unsigned>(task.n_channel * task.n_channel_segment());
+  const auto n_segment = static_cast<unsigned>(task.n_image * task.n_image_segment());
   gather_pairs<<<n_segment, 32, 0, stream>>>(task);
   launched("gridding pairs");
 }

@@ -22,16 +22,17 @@ __device__ __forceinline__ int locate(const CellShape& shape, double place, int 
   return wrapped(static_cast<int>(first) + n, n);
 }
 
-/// orders[k] = c_k J_k(z), n_order of them, by Miller's recurrence downwards; how many are above the error.
-/// It begins where J_k has fallen far below the error, not at n_order: from there it would outgrow float64.
-__device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, int n_order,
+/// orders[k] = scale c_k J_k(z), n_order of them, by Miller's recurrence downwards; how many are above the
+/// error but for the scale. It begins where J_k has fallen far below the error, not at n_order: from there it
+/// would outgrow float64.
+__device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, double scale, int n_order,
                                                        std::uint32_t* orders) {
   const double size = fabs(z);
   std::uint32_t n = 1;
   const auto put = [&](int k, double value) {
     if (k >= n_order) return;
     value *= k == 0 ? 1 : z < 0 && k % 2 == 1 ? -2 : 2;
-    orders[k] = halves_of(value);
+    orders[k] = halves_of(scale * value);
     if (fabs(value) > error) n = max(n, static_cast<std::uint32_t>(k + 1));
   };
   if (size < 1e-2) {  // the next term is 3e-11
@@ -58,6 +59,14 @@ __device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, i
   return n;
 }
 
+/// 1 over the transform of what interpolates pixels.
+__device__ __forceinline__ double inverse_at(const PlaceTask& task, double frequency) {
+  const double square = frequency * frequency * task.inverse_scale;
+  double value = 0;
+  for (int power = task.n_inverse; power-- > 0;) value = fma(value, square, task.inverse[power]);
+  return value;
+}
+
 /// A thread for each pair of antennas blockIdx.y and those behind it.
 __global__ void place_pairs(PlaceTask task) {
   const CellShape& shape = task.shape;
@@ -74,8 +83,11 @@ __global__ void place_pairs(PlaceTask task) {
   constexpr double kTurn = 6.283185307179586;
   const int n_order = kOrderGroup * shape.n_group();
   std::uint32_t* orders = task.orders + pair * n_order;
+  const double scale = task.inverse == nullptr ? 1
+                                               : inverse_at(task, hz * (of_a[0] - of_b[0]) * task.cell) *
+                                                     inverse_at(task, hz * (of_a[1] - of_b[1]) * task.cell);
   place.n_order =
-      bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order, orders);
+      bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, scale, shape.n_order, orders);
   for (int at = shape.n_order; at < n_order; ++at) orders[at] = 0;
   if (task.outlier_antennas[a] != 0 || task.outlier_antennas[b] != 0) place.n_order = 0;
   task.places[pair] = place;
@@ -95,7 +107,7 @@ __global__ void turn_factors(TurnTask task) {
 }
 
 /// A thread for each pair of antennas blockIdx.y and those behind it.
-__global__ void pair_values(PairTask task, float2* values, std::uint32_t* largest) {
+__global__ void pair_values(PairTask task, int n_average, float2* values, std::uint32_t* largest) {
   const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread());
   const std::size_t channel = blockIdx.z;
   float most = 0;
@@ -105,10 +117,14 @@ __global__ void pair_values(PairTask task, float2* values, std::uint32_t* larges
     if (task.n_pol == 2) {
       double2 value[2][2];
       of.values(a, b, value);
-      exact[0] = value[0][0];
-      exact[1] = value[1][1];
-      exact[2] = of.cross(value[0][1], value[1][0], 2);
-      exact[3] = of.cross(value[0][1], value[1][0], 3);
+      if (task.total) {
+        exact[0] = {(value[0][0].x + value[1][1].x) / 2, (value[0][0].y + value[1][1].y) / 2};
+      } else {
+        exact[0] = value[0][0];
+        exact[1] = value[1][1];
+        exact[2] = of.cross(value[0][1], value[1][0], 2);
+        exact[3] = of.cross(value[0][1], value[1][0], 3);
+      }
     } else {
       exact[0] = of.matrix(a, b, 0);
     }
@@ -126,15 +142,35 @@ __global__ void pair_values(PairTask task, float2* values, std::uint32_t* larges
   }
   // floats that are not negative have the order of their bits
   const std::uint32_t bits = __reduce_max_sync(~0u, __float_as_uint(most));
-  if (threadIdx.x % 32 == 0 && bits > 0) atomicMax(largest + channel, bits);
+  if (threadIdx.x % 32 == 0 && bits > 0) atomicMax(largest + channel / n_average, bits);
+}
+
+/// Sums of a pixel's products to where they go.
+__device__ __forceinline__ void put(const OrderTarget& to, std::size_t image, std::size_t pixel,
+                                    const float (&sums)[4], int n_product) {
+  if (to.sums != nullptr) {
+    double* sum = to.sums + (image * to.n_stride + pixel) * 4;
+#pragma unroll
+    for (int product = 0; product < 4; ++product)
+      if (product < n_product) sum[product] += static_cast<double>(sums[product]);
+    return;
+  }
+  const PlaneTask& planes = to.planes;
+  const std::size_t at = to.first_image + image;
+  float* plane = planes.planes + at * planes.n_plane * planes.plane_size + planes.index[pixel];
+  for (int i = 0; i < planes.n_plane; ++i, plane += planes.plane_size)
+#pragma unroll
+    for (int product = 0; product < 4; ++product)
+      if (product == planes.value_of[i])
+        *plane = plane_value(planes, at, product, static_cast<double>(sums[product]));
 }
 
 __global__ void sum_orders(OrderTask task) {
   const CellShape& shape = task.shape;
-  const std::size_t pixel = this_thread(), channel = blockIdx.y;
+  const std::size_t pixel = this_thread(), image = blockIdx.y;
   if (pixel >= std::size_t(task.n_pixel)) return;
   const std::size_t plane = std::size_t(shape.n_x) * shape.n_y;
-  const float* from = task.images + channel * shape.n_order * shape.n_product * plane + task.cells[pixel];
+  const float* from = task.images + image * shape.n_order * shape.n_product * plane + task.cells[pixel];
   float sums[4] = {};
   for (int order = 0; order < shape.n_order; ++order) {
     const float factor = task.factors[std::size_t(order) * task.n_pixel + pixel];
@@ -144,9 +180,66 @@ __global__ void sum_orders(OrderTask task) {
         sums[product] =
             fmaf(factor, from[(std::size_t(order) * shape.n_product + product) * plane], sums[product]);
   }
-  double* to = task.sums + (channel * task.n_stride + pixel) * 4;
-  for (int product = 0; product < shape.n_product; ++product)
-    to[product] += static_cast<double>(sums[product]);
+  put(task.target, image, pixel, sums, shape.n_product);
+}
+
+constexpr int kSiteTaps = 7;  ///< PairOrders::kWidth
+
+/// Cells of a grid that a pixel is interpolated from along an axis, and their weights.
+struct SiteTaps {
+  int first;
+  float of[kSiteTaps];
+  /// `place`: from the grid's first cell on, which may be beyond its ends.
+  __device__ __forceinline__ SiteTaps(const SiteTask& task, double place, int n, const float* of_cell) {
+    const double left = place - 0.5 * kSiteTaps, ahead = ceil(left);
+    const float along = static_cast<float>(2 * (ahead - left) - 1);
+    first = static_cast<int>(ahead);
+    first = first < 0 ? first + n : first >= n ? first - n : first;
+#pragma unroll
+    for (int tap = 0; tap < kSiteTaps; ++tap) {
+      float value = 0;
+      for (int power = task.n_power; power-- > 0;)
+        value = fmaf(value, along, task.taps[power * kPairTaps + tap]);
+      of[tap] = value * of_cell[wrapped(first + tap, n)];
+    }
+  }
+};
+
+__global__ void sum_sites(SiteTask task) {
+  const CellShape& shape = task.shape;
+  const std::size_t pixel = this_thread(), image = blockIdx.y;
+  if (pixel >= std::size_t(task.n_pixel)) return;
+  const int index = static_cast<int>(task.pixels[pixel]), x = index % task.nx, y = index / task.nx;
+  const double l = (task.nx / 2 - x) * task.cell, m = (y - task.ny / 2) * task.cell;
+  const double dn = sqrt(fmax(0.0, 1 - l * l - m * m)) - task.n_middle;
+  const SiteTaps along_x(task, -(l + task.slope_u * dn) / task.pitch, shape.n_x, task.of_column);
+  const SiteTaps along_y(task, (m + task.slope_v * dn) / task.pitch, shape.n_y, task.of_row);
+  const float t = task.n_half > 0 ? static_cast<float>(fmin(1.0, fmax(-1.0, dn / task.n_half))) : 0.0f;
+  const std::size_t plane = std::size_t(shape.n_x) * shape.n_y;
+  const float* from = task.images + image * shape.n_order * shape.n_product * plane;
+  float sums[4] = {}, polynomial = 1, next = t;  // T_k, T_(k + 1)
+  for (int order = 0; order < shape.n_order; ++order) {
+#pragma unroll
+    for (int product = 0; product < 4; ++product) {
+      if (product >= shape.n_product) break;
+      float value = 0;
+#pragma unroll
+      for (int i = 0; i < kSiteTaps; ++i) {
+        const float* row = from + std::size_t(wrapped(along_y.first + i, shape.n_y)) * shape.n_x;
+        float of_row = 0;
+#pragma unroll
+        for (int j = 0; j < kSiteTaps; ++j)
+          of_row = fmaf(along_x.of[j], row[wrapped(along_x.first + j, shape.n_x)], of_row);
+        value = fmaf(along_y.of[i], of_row, value);
+      }
+      sums[product] = fmaf(polynomial, value, sums[product]);
+      from += plane;
+    }
+    const float above = 2 * t * next - polynomial;
+    polynomial = next;
+    next = above;
+  }
+  put(task.target, image, pixel, sums, shape.n_product);
 }
 
 dim3 pairs_of(int n_ant, int n_channel) {
@@ -167,16 +260,23 @@ void launch_turn_factors(const TurnTask& task, cudaStream_t stream) {
   launched("turning antennas");
 }
 
-void launch_pair_values(const PairTask& task, float2* values, std::uint32_t* largest, cudaStream_t stream) {
-  cuda_check(
-      cudaMemsetAsync(largest, 0, static_cast<std::size_t>(task.n_channel) * sizeof(std::uint32_t), stream),
-      "clearing");
-  pair_values<<<pairs_of(task.n_ant, task.n_channel), kThreads, 0, stream>>>(task, values, largest);
+void launch_pair_values(const PairTask& task, int n_average, float2* values, std::uint32_t* largest,
+                        cudaStream_t stream) {
+  const auto n_image = static_cast<std::size_t>(task.n_channel / n_average);
+  cuda_check(cudaMemsetAsync(largest, 0, n_image * sizeof(std::uint32_t), stream), "clearing");
+  pair_values<<<pairs_of(task.n_ant, task.n_channel), kThreads, 0, stream>>>(task, n_average, values,
+                                                                             largest);
   launched("turning pairs");
 }
 
+void launch_sum_sites(const SiteTask& task, cudaStream_t stream) {
+  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
+  sum_sites<<<grid, kThreads, 0, stream>>>(task);
+  launched("interpolating pixels");
+}
+
 void launch_sum_orders(const OrderTask& task, cudaStream_t stream) {
-  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_channel));
+  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
   sum_orders<<<grid, kThreads, 0, stream>>>(task);
   launched("adding up orders");
 }

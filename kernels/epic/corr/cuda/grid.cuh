@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "kernels/epic/corr/cuda/columns.cuh"
+#include "kernels/epic/cuda/plane_tasks.cuh"
 
 namespace apsyn::epic_cuda {
 
@@ -37,18 +38,22 @@ constexpr int kAlongXAt = 0, kAlongYAt = kAlongXAt + kStripColumns * kBatchPairs
 struct CellShape {
   int n_x = 0, n_y = 0, width = 0, n_order = 1;
   int n_ant = 0, n_product = 1;
-  int n_column = 0;  ///< columns 0 .. n_column - 1 of half a plane, behind which no pair reaches
-  int n_row = 0;     ///< even; pairs reach only this many rows at both ends
+  int n_average = 1;  ///< channels whose pairs share a grid, that of their image
+  int n_column = 0;   ///< columns 0 .. n_column - 1 of half a plane, behind which no pair reaches
+  int n_row = 0;      ///< even; pairs reach only this many rows at both ends
   /// Rows that no pair reaches are not written.
   __host__ __device__ bool reaches(int row) const { return row < n_row || row >= n_y - n_row; }
   __host__ __device__ int n_strip() const { return (n_column + kStripColumns - 1) / kStripColumns; }
   __host__ __device__ int n_row_pair() const { return n_y / 2; }
+  /// Pairs of antennas, of a channel.
   __host__ __device__ std::size_t n_pair() const { return std::size_t(n_ant) * (n_ant - 1) / 2; }
+  /// Pairs on a grid: [channel of the image][pair].
+  __host__ __device__ std::size_t n_grid_pair() const { return n_average * n_pair(); }
   __host__ __device__ int n_group() const { return (n_order + kOrderGroup - 1) / kOrderGroup; }
-  /// Number of lists of a channel: [group of orders][strip][row pair]. A pair is listed in every group in
+  /// Number of lists of an image: [group of orders][strip][row pair]. A pair is listed in every group in
   /// which it has orders.
   __host__ __device__ int n_list() const { return n_group() * n_strip() * n_row_pair(); }
-  /// Number of cells of a channel: [order][product][row][column].
+  /// Number of cells of an image: [order][product][row][column].
   __host__ __device__ std::size_t n_cell() const { return std::size_t(n_order) * n_product * n_y * n_column; }
 };
 
@@ -67,7 +72,12 @@ struct PlaceTask {
   const std::uint8_t* outlier_antennas = nullptr;  ///< [ant] 1 = its pairs are on no grid
   double cell = 0, n_half = 0;                     ///< of pixels, as direction cosines
   double error = 0;                                ///< of the orders that a pair leaves out
-  PairPlace* places = nullptr;                     ///< [channel][pair]
+  /// Of sites that pixels are interpolated from (pair_lattice.h): orders are multiplied by these polynomials
+  /// of scale times the squares of frequencies along both axes; null = 1.
+  const double* inverse = nullptr;
+  int n_inverse = 0;
+  double inverse_scale = 0;
+  PairPlace* places = nullptr;      ///< [channel][pair]
   std::uint32_t* orders = nullptr;  ///< [channel][pair][whole groups] c_k J_k in halves high | low << 16
   std::uint32_t* counts = nullptr;  ///< [channel][pair] lists that it is in
 };
@@ -82,7 +92,7 @@ constexpr std::size_t kMaxGridAnts = 4096;  ///< whose pairs PairCode numbers
 
 struct ListTask {
   CellShape shape;
-  int n_channel = 0;
+  int n_image = 0;
   const PairPlace* places = nullptr;
   const std::uint32_t* orders = nullptr;  ///< as PlaceTask
   const float* taps = nullptr;            ///< [power][tap]
@@ -91,14 +101,14 @@ struct ListTask {
   std::uint64_t* keys = nullptr;          ///< [entry] to be sorted by their lower half
   const std::uint64_t* sorted = nullptr;  ///< [entry]
   std::uint32_t n_entry = 0;
-  std::uint32_t* begins = nullptr;      ///< [channel][list] first entry, and the end
-  std::uint32_t* batch_ends = nullptr;  ///< [channel][list] batches, to be summed up
+  std::uint32_t* begins = nullptr;      ///< [image][list] first entry, and the end
+  std::uint32_t* batch_ends = nullptr;  ///< [image][list] batches, to be summed up
   std::uint32_t* batches = nullptr;     ///< [batch][kBatchWords]
-  __host__ __device__ int n_list() const { return n_channel * shape.n_list(); }
+  __host__ __device__ int n_list() const { return n_image * shape.n_list(); }
 };
 /// Number of possible keys.
-inline std::uint64_t list_keys(const CellShape& shape, int n_channel) {
-  return std::uint64_t(n_channel) * shape.n_list() * (kOrderGroup + 1);
+inline std::uint64_t list_keys(const CellShape& shape, int n_image) {
+  return std::uint64_t(n_image) * shape.n_list() * (kOrderGroup + 1);
 }
 void launch_list_keys(const ListTask& task, cudaStream_t stream);
 /// begins, and the batches of each list.
@@ -114,38 +124,63 @@ struct TurnTask {
 };
 void launch_turn_factors(const TurnTask& task, cudaStream_t stream);
 
-/// values [channel][pair][XX, YY, (XY + YX) / 2, (XY - YX) / 2i] of one or two polarisations, largest
-/// [channel] = bits of the largest part; zeroes it first.
-void launch_pair_values(const PairTask& task, float2* values, std::uint32_t* largest, cudaStream_t stream);
+/// values [channel][pair][XX, YY, (XY + YX) / 2, (XY - YX) / 2i] of one or two polarisations, largest [image]
+/// = bits of the largest part of n_average channels; zeroes it first.
+void launch_pair_values(const PairTask& task, int n_average, float2* values, std::uint32_t* largest,
+                        cudaStream_t stream);
 
-/// Segments of a strip's rows, a warp each: [channel][group of orders][strip][segment].
+/// Segments of a strip's rows, a warp each: [image][group of orders][strip][segment].
 struct GatherTask {
   CellShape shape;
-  int n_channel = 0;                          ///< that are gathered together
-  int first_channel = 0;                      ///< of those that have lists and values
+  int n_image = 0;                            ///< that are gathered together
+  int first_image = 0;                        ///< of those that have lists and values
   int n_segment = 1, n_segment_row_pair = 1;  ///< kMaxSegment at most
   const std::uint32_t *batch_ends = nullptr, *batches = nullptr;
   const std::uint64_t* segments = nullptr;  ///< keys of launch_segment_keys, sorted
-  const float2* values = nullptr;           ///< [channel][pair][4]
-  const std::uint32_t* largest = nullptr;
-  float2* cells = nullptr;  ///< [channel of these][n_cell()]
-  __host__ __device__ int n_channel_segment() const { return shape.n_group() * shape.n_strip() * n_segment; }
+  const float2* values = nullptr;           ///< [image][pair on the grid][4]
+  const std::uint32_t* largest = nullptr;   ///< [image]
+  float2* cells = nullptr;                  ///< [image of these][n_cell()]
+  __host__ __device__ int n_image_segment() const { return shape.n_group() * shape.n_strip() * n_segment; }
 };
 constexpr int kMaxSegment = 32 - (kWindowPairs - 1);  ///< row pairs
-/// The segment, and in the lower half what sorts those with most batches to the front, the channels of a
-/// launch for themselves: n_table of them.
+/// The segment, and in the lower half what sorts those with most batches to the front, the images of a launch
+/// for themselves: n_table of them.
 void launch_segment_keys(const GatherTask& task, int n_table, std::uint64_t* keys, cudaStream_t stream);
 void launch_gather_pairs(const GatherTask& task, cudaStream_t stream);
 
+/// Where sums of orders go.
+struct OrderTarget {
+  double* sums = nullptr;  ///< [image][n_stride][4] +=; null: into planes at once
+  std::size_t n_stride = 0;
+  PlaneTask planes;     ///< without sums; of all images
+  int first_image = 0;  ///< of those that are made
+};
+
 struct OrderTask {
   CellShape shape;
-  int n_channel = 0, n_pixel = 0;
-  const float* images = nullptr;         ///< [channel][order][product][n_y][n_x]
+  int n_image = 0, n_pixel = 0;
+  const float* images = nullptr;         ///< [image][order][product][n_y][n_x]
   const float* factors = nullptr;        ///< [order][pixel]
   const std::uint32_t* cells = nullptr;  ///< [pixel]
-  double* sums = nullptr;                ///< [channel][n_stride][4] +=
-  std::size_t n_stride = 0;
+  OrderTarget target;
 };
 void launch_sum_orders(const OrderTask& task, cudaStream_t stream);
+
+/// The same for pixels between the sites of a lattice (pair_lattice.h).
+struct SiteTask {
+  CellShape shape;
+  int n_image = 0, n_pixel = 0;
+  const float* images = nullptr;          ///< [image][order][product][n_y][n_x]
+  int nx = 0, ny = 0;                     ///< of the image
+  const std::uint32_t* pixels = nullptr;  ///< [pixel] y nx + x
+  double cell = 0, pitch = 0;             ///< of pixels and of sites, as direction cosines
+  double slope_u = 0, slope_v = 0;
+  double n_middle = 0, n_half = 0;
+  const float *of_column = nullptr, *of_row = nullptr;  ///< as PairOrders
+  const float* taps = nullptr;                          ///< [power][tap] of what interpolates
+  int n_power = 0;
+  OrderTarget target;
+};
+void launch_sum_sites(const SiteTask& task, cudaStream_t stream);
 
 }  // namespace apsyn::epic_cuda

@@ -20,7 +20,8 @@ namespace apsyn::epic_cuda {
 
 namespace {
 
-constexpr std::size_t kGridBytes = std::size_t{1} << 31;  ///< of grids that are transformed together
+constexpr std::size_t kMaxGridPairs = std::size_t{1} << 24;  ///< that PairCode numbers
+constexpr std::size_t kGridBytes = std::size_t{1} << 31;     ///< of grids that are transformed together
 
 /// C2R transforms of [batch][rows][columns / 2 + 1], exponent +1.
 class RealFft2d {
@@ -58,21 +59,33 @@ class GridPairEngine final : public DevicePairEngine {
     gains_.copy(gains.data(), gains.size());
   }
   bool serves(const EpicGeometry& geometry) const override {
-    return orders_ && apsyn::serves(*orders_, geometry, sky_.pixels());
+    return orders_ && version_ == sky_.version() && apsyn::serves(*orders_, geometry);
   }
   void move(const EpicGeometry& geometry) override;
-  void image(const PairsOf& pairs, cudaStream_t stream) override;
+  void image(const PairsOf& pairs, cudaStream_t stream) override { image(pairs, nullptr, stream); }
+  bool adds_channels() const override { return shape_.n_average == static_cast<int>(plan_.n_average); }
+  bool makes_total() const override { return true; }
+  bool makes_planes() const override { return adds_channels() && !transform_ && n_outlier_pair_ == 0; }
+  void image_planes(const PairsOf& pairs, const PlaneTask& planes, cudaStream_t stream) override {
+    image(pairs, &planes, stream);
+  }
 
  private:
-  struct Channels {
+  struct Images {
     int first = 0, n = 0;
   };
+  /// On a grid: of the plan, or single channels where their pairs are too many to be numbered.
+  int n_image() const { return static_cast<int>(plan_.n_channel()) / shape_.n_average; }
   void plan(const EpicGeometry& geometry);
   void plan_outliers(const EpicGeometry& geometry);
   void plan_batches();
-  void make_tables(int first_channel, int n_channel, cudaStream_t stream);
-  void sum_outliers(int first_channel, int n_channel, cudaStream_t stream);
-  void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
+  void image(const PairsOf& pairs, const PlaneTask* planes, cudaStream_t stream);
+  void make_tables(int first_image, int n_image, cudaStream_t stream);
+  void sum_outliers(int first_image, int n_image, cudaStream_t stream);
+  /// Images first_table + first_image .. of the plan.
+  void image_some(int first_image, int n_image, int first_table, const PlaneTask* planes,
+                  cudaStream_t stream);
+  void interpolate(int n_image, const OrderTarget& target, cudaStream_t stream);
 
   const EpicPlan& plan_;
   DeviceSky& sky_;
@@ -82,11 +95,17 @@ class GridPairEngine final : public DevicePairEngine {
   std::optional<PairOrders> orders_;
   int n_power_ = 0, n_outlier_pair_ = 0, n_outlier_run_ = 0;
   PairTables tables_;
-  std::optional<Channels> made_;      // that they are made for
-  int n_table_ = 1, n_together_ = 1;  // channels that have tables at a time, that are transformed at a time
+  std::optional<Images> made_;        // that they are made for
+  int n_table_ = 1, n_together_ = 1;  // images that have tables at a time, that are transformed at a time
+  std::size_t version_ = 0;           // of the pixels that orders are for
   std::optional<TransformTask> transform_;  // where one kernel can
   std::optional<RealFft2d> fft_;            // and where not
   Upload<double> hz_, uvw_s_;
+  Upload<double> order_uvw_s_;  // with heights above the plane of a lattice for w
+  PairSlope slope_;             // of that plane
+  Upload<double> inverse_;
+  double inverse_scale_ = 0;
+  Upload<float> of_column_, of_row_;
   Upload<double2> gains_, factors_;  // g; g exp(2 pi i nu (d - w n_middle))
   Upload<double> delays_s_;          // d - w n_middle
   bool turned_ = false;              // factors_, by them
@@ -106,6 +125,9 @@ void GridPairEngine::move(const EpicGeometry& geometry) {
   if (!serves(geometry)) plan(geometry);
   const auto uvw = image_frame_s(geometry);
   uvw_s_.copy(uvw.data(), 3 * uvw.size());
+  slope_ = orders_->shape.lattice ? fit_slope(uvw) : PairSlope{};
+  const auto order_uvw = heights_s(uvw, slope_);
+  order_uvw_s_.copy(order_uvw.data(), 3 * order_uvw.size());
   std::vector<double> delays_s;
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
     delays_s.push_back(geometry.delay_s[ant] - uvw[ant][2] * orders_->shape.depth.n_middle);
@@ -117,6 +139,7 @@ void GridPairEngine::move(const EpicGeometry& geometry) {
 /// For all geometries that the same orders serve.
 void GridPairEngine::plan(const EpicGeometry& geometry) {
   orders_.emplace(plan_pair_orders(plan_, geometry, sky_.pixels()));
+  version_ = sky_.version();
   shape_.n_x = static_cast<int>(orders_->shape.n_x);
   shape_.n_y = static_cast<int>(orders_->shape.n_y);
   shape_.width = static_cast<int>(orders_->kernel.width());
@@ -124,11 +147,15 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
   shape_.n_column = static_cast<int>(orders_->shape.n_column);
   shape_.n_row = static_cast<int>(orders_->shape.n_row);
   shape_.n_ant = static_cast<int>(plan_.n_ant);
-  shape_.n_product = plan_.n_pol == 2 ? 4 : 1;
+  shape_.n_product = plan_.n_pol == 1 || plan_.total ? 1 : plan_.cross ? 4 : 2;
+  shape_.n_average = static_cast<int>(plan_.n_average);
+  if (shape_.n_grid_pair() > kMaxGridPairs) shape_.n_average = 1;
   n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
   taps_.copy(orders_->taps.data(), orders_->taps.size());
   transform_.reset();
-  const auto fused = plan_transform(plan_, *orders_, sky_.pixels(), static_cast<std::size_t>(shared_bytes_));
+  const auto fused = orders_->shape.lattice ? std::nullopt
+                                            : plan_transform(plan_, *orders_, sky_.pixels(),
+                                                             static_cast<std::size_t>(shared_bytes_));
   if (fused) {
     TransformTask& task = transform_.emplace();
     task.cells_shape = shape_;
@@ -141,6 +168,13 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
   } else {
     shape_.n_column = shape_.n_x / 2 + 1;
     shape_.n_row = shape_.n_y / 2;
+    if (orders_->shape.lattice) {
+      const InverseTransform inverse(orders_->kernel);
+      inverse_.copy(inverse.coefficients().data(), InverseTransform::kTerms);
+      inverse_scale_ = inverse.scale();
+    }
+    of_column_.copy(orders_->of_column.data(), orders_->of_column.size());
+    of_row_.copy(orders_->of_row.data(), orders_->of_row.size());
     pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
     pixel_cells_.copy(orders_->places.data(), orders_->places.size());
   }
@@ -165,17 +199,17 @@ void GridPairEngine::plan_outliers(const EpicGeometry& geometry) {
 }
 
 void GridPairEngine::plan_batches() {
-  const std::size_t cells = shape_.n_cell(), n_channel = plan_.n_channel();
+  const std::size_t cells = shape_.n_cell(), n_images = static_cast<std::size_t>(n_image());
   const std::size_t image =
       std::size_t(shape_.n_order) * shape_.n_product * orders_->shape.n_x * orders_->shape.n_y;
   const auto evenly = [&](std::size_t most, std::size_t n) {
     const std::size_t parts = (n + most - 1) / most;
     return static_cast<int>((n + parts - 1) / parts);
   };
-  const std::size_t channel = PairTables::channel_bytes(shape_) + shape_.n_pair() * 4 * sizeof(float2);
+  const std::size_t table = PairTables::image_bytes(shape_) + shape_.n_grid_pair() * 4 * sizeof(float2);
   const std::size_t with_keys = UINT32_MAX / list_keys(shape_, 1);  // keys of lists are 32 bits
   n_table_ =
-      evenly(std::clamp<std::size_t>(std::min(table_bytes_ / channel, with_keys), 1, n_channel), n_channel);
+      evenly(std::clamp<std::size_t>(std::min(table_bytes_ / table, with_keys), 1, n_images), n_images);
   const std::size_t together = cells * sizeof(float2) + (transform_ ? 0 : image * sizeof(float));
   n_together_ = evenly(std::clamp<std::size_t>(std::min(kGridBytes, table_bytes_ / 2) / together, 1,
                                                static_cast<std::size_t>(n_table_)),
@@ -188,87 +222,127 @@ void GridPairEngine::plan_batches() {
   images_.reserve(n_together * image);
 }
 
-/// Makes the tables of some channels.
-void GridPairEngine::make_tables(int first_channel, int n_channel, cudaStream_t stream) {
+/// Makes the tables of some images.
+void GridPairEngine::make_tables(int first_image, int n_image, cudaStream_t stream) {
   PlaceTask place;
   place.shape = shape_;
-  place.n_channel = n_channel;
-  place.hz = hz_.data() + first_channel;
-  place.uvw_s = uvw_s_.data();
+  place.n_channel = n_image * shape_.n_average;
+  place.hz = hz_.data() + first_image * shape_.n_average;
+  place.uvw_s = order_uvw_s_.data();
   place.outlier_antennas = outliers_.data();
-  place.cell = plan_.cell;
+  place.cell = orders_->shape.pitch;
+  if (orders_->shape.lattice) {
+    place.inverse = inverse_.data();
+    place.n_inverse = static_cast<int>(InverseTransform::kTerms);
+    place.inverse_scale = inverse_scale_;
+  }
   place.n_half = orders_->shape.depth.n_half;
   place.error = PairOrders::kError;
   tables_.make(place, taps_.data(), n_power_, n_together_, stream);
-  made_ = {first_channel, n_channel};
+  made_ = {first_image, n_image};
 }
 
-void GridPairEngine::image(const PairsOf& pairs, cudaStream_t stream) {
+void GridPairEngine::image(const PairsOf& pairs, const PlaneTask* planes, cudaStream_t stream) {
   if (sky_.n_pixel() == 0 || plan_.n_ant < 2) return;
-  const int n_channel = static_cast<int>(plan_.n_channel());
   if (!turned_) {
     TurnTask turn{hz_.data(), delays_s_.data(), gains_.data()};
-    turn.n_channel = n_channel;
+    turn.n_channel = static_cast<int>(plan_.n_channel());
     turn.n_ant = shape_.n_ant;
     turn.n_pol = static_cast<int>(plan_.n_pol);
     turn.factors = factors_.reserve(plan_.n_channel() * plan_.n_ant * plan_.n_pol);
     launch_turn_factors(turn, stream);
     turned_ = true;
   }
-  for (int first = 0; first < n_channel; first += n_table_) {
-    const int n = std::min(n_table_, n_channel - first);
+  for (int first = 0; first < n_image(); first += n_table_) {
+    const int n = std::min(n_table_, n_image() - first), first_channel = first * shape_.n_average;
     if (!made_ || made_->first != first || made_->n != n) make_tables(first, n, stream);
-    PairTask task = pairs(first, n);
-    task.factor = factors_.data() + static_cast<std::size_t>(first) * plan_.n_ant * plan_.n_pol;
+    PairTask task = pairs(first_channel, n * shape_.n_average);
+    task.factor = factors_.data() + static_cast<std::size_t>(first_channel) * plan_.n_ant * plan_.n_pol;
+    task.total = plan_.total;
     const auto n_here = static_cast<std::size_t>(n);
-    launch_pair_values(task, values_.reserve(n_here * shape_.n_pair() * 4), largest_.reserve(n_here), stream);
+    launch_pair_values(task, shape_.n_average, values_.reserve(n_here * shape_.n_grid_pair() * 4),
+                       largest_.reserve(n_here), stream);
     if (n_outlier_pair_ > 0) sum_outliers(first, n, stream);
-    for (int channel = 0; channel < n; channel += n_together_)
-      image_channels(channel, std::min(n_together_, n - channel), first, stream);
+    for (int image = 0; image < n; image += n_together_)
+      image_some(image, std::min(n_together_, n - image), first, planes, stream);
   }
 }
 
-void GridPairEngine::sum_outliers(int first_channel, int n_channel, cudaStream_t stream) {
+void GridPairEngine::sum_outliers(int first_image, int n_image, cudaStream_t stream) {
   OutlierTask task;
   task.shape = shape_;
-  task.n_channel = n_channel;
+  task.n_image = n_image;
   task.n_run = n_outlier_run_;
   task.n_pair = n_outlier_pair_;
-  task.hz = hz_.data() + first_channel;
+  task.hz = hz_.data() + first_image * shape_.n_average;
   task.uvw_s = uvw_s_.data();
   task.cell = plan_.cell;
   task.pairs = outlier_pairs_.data();
   task.runs = outlier_runs_.data();
   task.values = values_.data();
-  task.sums = sky_.sums(first_channel);
+  task.sums = sky_.sums(first_image);
   task.n_stride = sky_.n_stride();
-  launch_sum_outliers(task, stream);
+  // channels of an image one after the other: they add to the same sums
+  for (task.nth = 0; task.nth < shape_.n_average; ++task.nth) launch_sum_outliers(task, stream);
 }
 
-void GridPairEngine::image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream) {
-  GatherTask gather = tables_.task(first_channel, n_channel);
+void GridPairEngine::image_some(int first_image, int n_image, int first_table, const PlaneTask* planes,
+                                cudaStream_t stream) {
+  GatherTask gather = tables_.task(first_image, n_image);
   gather.values = values_.data();
   gather.largest = largest_.data();
   gather.cells = cells_.data();
   launch_gather_pairs(gather, stream);
   if (transform_) {
     TransformTask transform = *transform_;
-    transform.n_channel = n_channel;
+    transform.n_image = n_image;
     transform.cells = cells_.data();
-    transform.sums = sky_.sums(first_table + first_channel);
+    transform.sums = sky_.sums(first_table + first_image);
     return launch_transform(transform, stream);
   }
   fft_->execute(cells_.data(), images_.data(), stream);
+  OrderTarget target;
+  target.n_stride = sky_.n_stride();
+  if (planes != nullptr) {
+    target.planes = *planes;
+    target.first_image = first_table + first_image;
+  } else {
+    target.sums = sky_.sums(first_table + first_image);
+  }
+  if (orders_->shape.lattice) return interpolate(n_image, target, stream);
   OrderTask sum;
   sum.shape = shape_;
-  sum.n_channel = n_channel;
+  sum.n_image = n_image;
   sum.n_pixel = sky_.n_pixel();
   sum.images = images_.data();
   sum.factors = pixel_factors_.data();
   sum.cells = pixel_cells_.data();
-  sum.sums = sky_.sums(first_table + first_channel);
-  sum.n_stride = sky_.n_stride();
+  sum.target = target;
   launch_sum_orders(sum, stream);
+}
+
+void GridPairEngine::interpolate(int n_image, const OrderTarget& target, cudaStream_t stream) {
+  const PairLattice& lattice = *orders_->shape.lattice;
+  SiteTask sites;
+  sites.shape = shape_;
+  sites.n_image = n_image;
+  sites.n_pixel = sky_.n_pixel();
+  sites.images = images_.data();
+  sites.nx = static_cast<int>(plan_.nx);
+  sites.ny = static_cast<int>(plan_.ny);
+  sites.pixels = sky_.index();
+  sites.cell = plan_.cell;
+  sites.pitch = lattice.pitch;
+  sites.slope_u = slope_.u;
+  sites.slope_v = slope_.v;
+  sites.n_middle = orders_->shape.depth.n_middle;
+  sites.n_half = orders_->shape.depth.n_half;
+  sites.of_column = of_column_.data();
+  sites.of_row = of_row_.data();
+  sites.taps = taps_.data();
+  sites.n_power = n_power_;
+  sites.target = target;
+  launch_sum_sites(sites, stream);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "kernels/common/cuda/pair_sums.cuh"
 #include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/corr/cuda/grid.cuh"
+#include "kernels/epic/corr/pair_weights.h"
 #include "kernels/epic/cuda/images.cuh"
 #include "kernels/epic/cuda/input.cuh"
 #include "kernels/epic/dft/cuda/engine.cuh"
@@ -31,6 +32,7 @@ class CudaCorrImager final : public DeviceImager {
         plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
         make_sums_(std::move(make_sums)),
         weights_(plan_),
+        pair_weights_(plan_),
         sky_(plan_),
         input_(plan_),
         autos_(plan_) {
@@ -49,10 +51,11 @@ class CudaCorrImager final : public DeviceImager {
     check_epic_geometry(plan_, geometry);
     choose_device();
     weights_.start();
+    pair_weights_.start();
     sky_.apertures().start();
     if (sky_.move_to(geometry)) move(geometry);
     settle_copies();
-    sky_.clear(stream_.get());
+    if (!engine_->makes_planes()) sky_.clear(stream_.get());
     if (any_added_) collect_sums();  // of an accumulation that was not taken
   }
 
@@ -60,6 +63,7 @@ class CudaCorrImager final : public DeviceImager {
     check_epic_block(plan_, block);
     choose_device();
     weights_.add(block);
+    pair_weights_.add(block);
     sky_.apertures().add(block);
     add(input_.from(block, stream_.get()));
   }
@@ -69,6 +73,7 @@ class CudaCorrImager final : public DeviceImager {
     validity_.n_spectra = n_spectra;
     const Samples samples = input_.from(source, first, validity_, stream_.get());
     weights_.add(validity_);
+    pair_weights_.add(validity_);
     sky_.apertures().add(validity_);
     add(samples);
     input_.done(source, stream_.get());
@@ -91,13 +96,15 @@ class CudaCorrImager final : public DeviceImager {
       task.sums = sums_.data() + first_channel * n_pair();
     task.first_tile_channel = first_channel;
     task.factor = factors_.data() + first_channel * plan_.n_ant * plan_.n_pol;
+    if (pair_weights_.any())
+      task.weights = factors_of_pairs_.data() + first_channel * (plan_.n_ant * (plan_.n_ant - 1) / 2);
     task.n_channel = n_channel;
     task.n_ant = static_cast<int>(plan_.n_ant);
     task.n_pol = static_cast<int>(plan_.n_pol);
     return task;
   }
 
-  bool on_grid(const EpicGeometry& geometry) const {
+  bool on_grid(const EpicGeometry& geometry) {
     if (wanted_ != CorrMethod::cheapest) return wanted_ == CorrMethod::grid;
     if (plan_.n_direction > 0 || plan_.n_ant > kMaxGridAnts || !plan_.apertures.empty()) return false;
     return cuda_grid_pairs_s(plan_, geometry, sky_.pixels()) <
@@ -114,7 +121,7 @@ class CudaCorrImager final : public DeviceImager {
       engine = make_half_pair_engine(plan_, sky_, exact_, device_);
     if (!engine)
       engine = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && plan_.apertures.empty() &&
-                       two_limbs_suffice(plan_) && multiplies_int8(device_)
+                       !plan_.weighting && two_limbs_suffice(plan_) && multiplies_int8(device_)
                    ? make_int8_pair_engine(plan_, sky_, device_)
                    : make_float_pair_engine(plan_, sky_);
     engine_ = engine.get();
@@ -164,6 +171,7 @@ class CudaCorrImager final : public DeviceImager {
   EpicPlan plan_;
   MakePairSums make_sums_;
   EpicWeights weights_;
+  PairWeights pair_weights_;
   DeviceSky sky_;
   EpicInput input_;
   DeviceAutos autos_;
@@ -175,6 +183,7 @@ class CudaCorrImager final : public DeviceImager {
   std::optional<x_stage::TileSums> tiles_;                                 // sums, where they are in one's
   Upload<double2> sums_;                                                   // [channel][pair], where not
   Upload<double2> factors_;
+  Upload<float> factors_of_pairs_;  // [channel][pair]
   Upload<double> powers_;
   SpectraBlock validity_;
   CopyStream stream_;
@@ -183,15 +192,34 @@ class CudaCorrImager final : public DeviceImager {
 bool CudaCorrImager::take_later(EpicImages& images) {
   choose_device();
   collect_sums();
-  engine_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
-                 stream_.get());
+  if (pair_weights_.finish(sky_.geometry(), weights_)) {
+    // images of factors before may still be made
+    cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");
+    factors_of_pairs_.copy(pair_weights_.factors().data(), pair_weights_.factors().size());
+    settle_copies();
+  }
+  const auto pairs = [&](int first_channel, int n_channel) { return task(first_channel, n_channel); };
   // sums over pairs leave them out
   double* powers = nullptr;
   if (plan_.autos) {
     powers = powers_.reserve(plan_.n_channel() * plan_.n_ant * 4);
     launch_own_sums(task(0, static_cast<int>(plan_.n_channel())), powers, stream_.get());
   }
-  finish_planes(plan_, weights_, sky_, autos_, powers, 1, copy_, images, stream_.get());
+  if (engine_->makes_planes()) {
+    const PlaneTask planes = plane_task(plan_, weights_, sky_, autos_, powers, 1, copy_, stream_.get());
+    if (static_cast<std::size_t>(planes.n_pixel) < planes.plane_size || plan_.n_ant < 2)
+      launch_clear_planes(planes.planes,
+                          static_cast<std::size_t>(planes.n_image * planes.n_plane) * planes.plane_size,
+                          stream_.get());
+    engine_->image_planes(pairs, planes, stream_.get());
+    copy_.send(plan_, weights_, images, stream_.get());
+    return true;
+  }
+  engine_->image(pairs, stream_.get());
+  if (plan_.total && !engine_->makes_total())
+    launch_total(sky_.sums(), plan_.n_channel() * sky_.n_stride(), stream_.get());
+  finish_planes(plan_, weights_, sky_, autos_, powers, 1, copy_, images, stream_.get(),
+                engine_->adds_channels());
   return true;
 }
 

@@ -77,7 +77,7 @@ struct Quarters {
 /// A thread for each run of rows.
 __global__ __launch_bounds__(kOutlierThreads) void sum_outliers(const __grid_constant__ OutlierTask task) {
   __shared__ OutlierPair pairs[kOutlierPairs];
-  const std::size_t channel = blockIdx.y;
+  const std::size_t image = blockIdx.y, channel = image * task.shape.n_average + task.nth;
   const int own = blockIdx.x * kOutlierThreads + threadIdx.x;
   const OutlierRun& run = task.runs[min(own, task.n_run - 1)];
   const std::uint32_t x = run.x, y = run.y;
@@ -111,7 +111,7 @@ __global__ __launch_bounds__(kOutlierThreads) void sum_outliers(const __grid_con
     }
   }
   if (own >= task.n_run) return;
-  double* to = task.sums + channel * task.n_stride * 4;
+  double* to = task.sums + image * task.n_stride * 4;
 #pragma unroll
   for (int row = 0; row < kOutlierRows; ++row)
 #pragma unroll
@@ -129,7 +129,7 @@ __global__ __launch_bounds__(kOutlierThreads) void sum_outliers(const __grid_con
 
 void launch_sum_outliers(const OutlierTask& task, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((task.n_run + kOutlierThreads - 1) / kOutlierThreads),
-                  static_cast<unsigned>(task.n_channel));
+                  static_cast<unsigned>(task.n_image));
   sum_outliers<<<grid, kOutlierThreads, 0, stream>>>(task);
   launched("summing pairs that stand apart");
 }

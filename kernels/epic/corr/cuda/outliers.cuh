@@ -26,13 +26,14 @@ constexpr double kOutlierN = 1 << 30;
 
 struct OutlierTask {
   CellShape shape;
-  int n_channel = 0, n_run = 0, n_pair = 0;
+  int n_image = 0, n_run = 0, n_pair = 0;
+  int nth = 0;                                   ///< of the shape's n_average channels of each image
   const double *hz = nullptr, *uvw_s = nullptr;  ///< as PlaceTask
   double cell = 0;                               ///< of pixels, as direction cosines
   const uint2* pairs = nullptr;                  ///< antennas a < b
   const OutlierRun* runs = nullptr;
   const float2* values = nullptr;  ///< [channel][pair][4]
-  double* sums = nullptr;          ///< [channel][n_stride][4] +=
+  double* sums = nullptr;          ///< [image][n_stride][4] +=
   std::size_t n_stride = 0;
 };
 void launch_sum_outliers(const OutlierTask& task, cudaStream_t stream);

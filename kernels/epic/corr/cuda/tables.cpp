@@ -16,7 +16,7 @@ std::uint32_t read(const std::uint32_t* value, cudaStream_t stream) {
 
 }  // namespace
 
-std::size_t PairTables::channel_bytes(const CellShape& shape) {
+std::size_t PairTables::image_bytes(const CellShape& shape) {
   // a pair is in four lists of a group at most, in two for the mean, which are sorted with as much again
   // beside them
   const std::size_t entry = 28 + kBatchWords * sizeof(std::uint32_t) / kBatchPairs;
@@ -25,7 +25,7 @@ std::size_t PairTables::channel_bytes(const CellShape& shape) {
       static_cast<std::size_t>(shape.n_group()) * (kOrderGroup * sizeof(std::uint32_t) + 2 * entry);
   // the last batch of a list is half full
   const std::size_t list = 8 + kBatchWords / 2 * sizeof(std::uint32_t);
-  return shape.n_pair() * pair + static_cast<std::size_t>(shape.n_list()) * list;
+  return shape.n_grid_pair() * pair + static_cast<std::size_t>(shape.n_list()) * list;
 }
 
 void PairTables::make(PlaceTask place, const float* taps, int n_power, int n_together, cudaStream_t stream) {
@@ -34,11 +34,11 @@ void PairTables::make(PlaceTask place, const float* taps, int n_power, int n_tog
   place_pairs(place, stream);
   ListTask list;
   list.shape = shape_;
-  list.n_channel = place.n_channel;
+  list.n_image = place.n_channel / shape_.n_average;
   list.taps = taps;
   list.n_power = n_power;
   make_batches(list, stream);
-  make_segments(place.n_channel, stream);
+  make_segments(list.n_image, stream);
 }
 
 /// Where pairs go, what they weigh, and in how many lists all before them are.
@@ -53,7 +53,7 @@ void PairTables::place_pairs(PlaceTask place, cudaStream_t stream) {
 }
 
 void PairTables::make_batches(ListTask list, cudaStream_t stream) {
-  const std::size_t n = shape_.n_pair() * static_cast<std::size_t>(list.n_channel);
+  const std::size_t n = shape_.n_grid_pair() * static_cast<std::size_t>(list.n_image);
   const auto n_list = static_cast<std::size_t>(list.n_list());
   list.places = places_.data();
   list.orders = orders_.data();
@@ -64,7 +64,7 @@ void PairTables::make_batches(ListTask list, cudaStream_t stream) {
   list.batch_ends = batch_ends_.reserve(n_list);
   sort_->begin(list.n_entry);
   launch_list_keys(list, stream);
-  sort_->by_keys(list.n_entry, bits_of(list_keys(shape_, list.n_channel)));
+  sort_->by_keys(list.n_entry, bits_of(list_keys(shape_, list.n_image)));
   list.sorted = sort_->sorted_keys();
   launch_lists(list, stream);
   sort_->inclusive_sum(list.batch_ends, list.batch_ends, static_cast<std::uint32_t>(n_list));
@@ -75,10 +75,10 @@ void PairTables::make_batches(ListTask list, cudaStream_t stream) {
 
 /// Orders segments by falling numbers of batches: at the end a long one would keep a few warps busy while the
 /// others have nothing to do.
-void PairTables::make_segments(int n_channel, cudaStream_t stream) {
+void PairTables::make_segments(int n_image, cudaStream_t stream) {
   const GatherTask all = task(0, n_together_);
-  const auto n = static_cast<std::uint32_t>(n_channel * all.n_channel_segment());
-  launch_segment_keys(all, n_channel, sort_->keys(n), stream);
+  const auto n = static_cast<std::uint32_t>(n_image * all.n_image_segment());
+  launch_segment_keys(all, n_image, sort_->keys(n), stream);
   sort_->begin(n);
   sort_->by_keys(n, 32);
   cuda_check(cudaMemcpyAsync(segments_.reserve(n), sort_->sorted_keys(), n * sizeof(std::uint64_t),
@@ -86,11 +86,11 @@ void PairTables::make_segments(int n_channel, cudaStream_t stream) {
              "listing segments");
 }
 
-GatherTask PairTables::task(int first_channel, int n_channel) const {
+GatherTask PairTables::task(int first_image, int n_image) const {
   GatherTask task;
   task.shape = shape_;
-  task.first_channel = first_channel;
-  task.n_channel = n_channel;
+  task.first_image = first_image;
+  task.n_image = n_image;
   const int n_row_pair = shape_.n_row_pair();
   // enough segments for all warps of a device, each of 4 row pairs or more
   constexpr int kFewest = 8192;

@@ -13,18 +13,18 @@ namespace apsyn::epic_cuda {
 
 class PairTables {
  public:
-  /// What a channel takes on the device, for the mean array.
-  static std::size_t channel_bytes(const CellShape& shape);
-  /// Makes the tables for the channels of `place`, whose arrays are set here; n_together channels will be
-  /// gathered at a time.
+  /// What an image takes on the device, for the mean array.
+  static std::size_t image_bytes(const CellShape& shape);
+  /// Makes the tables for the channels of `place`, those of whole images, whose arrays are set here;
+  /// n_together images will be gathered at a time.
   void make(PlaceTask place, const float* taps, int n_power, int n_together, cudaStream_t stream);
-  /// The task for some of these channels, complete except for values and cells.
-  GatherTask task(int first_channel, int n_channel) const;
+  /// The task for some of these images, complete except for values and cells.
+  GatherTask task(int first_image, int n_image) const;
 
  private:
   void place_pairs(PlaceTask place, cudaStream_t stream);
   void make_batches(ListTask list, cudaStream_t stream);
-  void make_segments(int n_channel, cudaStream_t stream);
+  void make_segments(int n_image, cudaStream_t stream);
 
   CellShape shape_;
   int n_together_ = 1;

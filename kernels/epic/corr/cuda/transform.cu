@@ -170,7 +170,7 @@ __global__ __launch_bounds__(kTransformThreads,
   extern __shared__ __align__(16) char shared[];
   const TransformShape& shape = task.shape;
   const CellShape& cells_shape = task.cells_shape;
-  const int product = blockIdx.x, channel = blockIdx.y, n_column = cells_shape.n_column;
+  const int product = blockIdx.x, image = blockIdx.y, n_column = cells_shape.n_column;
   Transformer to{task, shape, cells_shape};
   to.turns = reinterpret_cast<float2*>(shared);
   to.rows = to.turns + shape.n_turn;
@@ -188,7 +188,7 @@ __global__ __launch_bounds__(kTransformThreads,
   };
   const auto grid = [&](int order) {
     return task.cells +
-           ((std::size_t(channel) * cells_shape.n_order + order) * cells_shape.n_product + product) * plane;
+           ((std::size_t(image) * cells_shape.n_order + order) * cells_shape.n_product + product) * plane;
   };
   to.fetch(grid(0), 0, columns(0));
   for (int order = 0; order < cells_shape.n_order; ++order) {
@@ -215,7 +215,7 @@ __global__ __launch_bounds__(kTransformThreads,
   }
   // some at a time: what is stored is not known to be another than what is loaded next
   constexpr int kAtOnce = 16;
-  double* pixels = task.sums + std::size_t(channel) * task.n_stride * 4 + product;
+  double* pixels = task.sums + std::size_t(image) * task.n_stride * 4 + product;
 #pragma unroll
   for (int first = 0; first < kTransformSums; first += kAtOnce) {
     std::uint32_t pixel[kAtOnce];
@@ -239,7 +239,7 @@ void launch_transform(const TransformTask& task, cudaStream_t stream) {
   cuda_check(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, task.shape.shared_bytes),
       "transforming: shared memory");
-  const dim3 grid(static_cast<unsigned>(task.cells_shape.n_product), static_cast<unsigned>(task.n_channel));
+  const dim3 grid(static_cast<unsigned>(task.cells_shape.n_product), static_cast<unsigned>(task.n_image));
   kernel<<<grid, kTransformThreads, static_cast<std::size_t>(task.shape.shared_bytes), stream>>>(task);
   launched("transforming pairs");
 }

@@ -48,13 +48,13 @@ struct TransformShape {
 struct TransformTask {
   CellShape cells_shape;
   TransformShape shape;
-  int n_channel = 0;
+  int n_image = 0;
   const float2* turns = nullptr;
   const std::uint16_t* row_of_place = nullptr;  ///< [place along a column] 2 pair + half, 0xFFFF = not wanted
-  const float2* cells = nullptr;                ///< [channel][order][product][n_y][n_column]
+  const float2* cells = nullptr;                ///< [image][order][product][n_y][n_column]
   const float* factors = nullptr;               ///< [order][slot]: T_k over the kernel's transform
   const std::uint32_t* pixels = nullptr;        ///< [slot] pixel; slot: transform_slot()
-  double* sums = nullptr;                       ///< [channel][n_stride][4] +=
+  double* sums = nullptr;                       ///< [image][n_stride][4] +=
   std::size_t n_stride = 0;
 };
 void launch_transform(const TransformTask& task, cudaStream_t stream);

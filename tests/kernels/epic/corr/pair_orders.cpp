@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/common/math/chebyshev_phase.h"
+#include "kernels/epic/corr/pair_imager.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/constants.h"
 
@@ -115,6 +116,44 @@ BOOST_AUTO_TEST_CASE(a_level_array_stays_together) {
   BOOST_TEST(static_cast<double>(cells.n_row) > reach * 3 / 7 + 3.5);
   BOOST_TEST(cells.n_row <= cells.n_y / 2);
   BOOST_TEST(cells.n_row % 2 == 0U);
+}
+
+// MWA-128T, 1200 pixels of an arcminute 40 degrees from the zenith: w reaches a thousand wavelengths, but
+// what is left of it above the array's plane takes a few nodes.
+BOOST_AUTO_TEST_CASE(a_field_aslant_needs_few_nodes) {
+  EpicGeometry geometry;
+  for (const Antenna& antenna : builtin_array("mwa-128t").antennas) geometry.enu_m.push_back(antenna.enu_m);
+  geometry.delay_s.assign(geometry.enu_m.size(), 0.0);
+  const double zenith = 40 * kRadPerDeg;
+  geometry.axes = {
+      {{1, 0, 0}, {0, std::cos(zenith), -std::sin(zenith)}, {0, std::sin(zenith), std::cos(zenith)}}};
+  EpicPlan plan = plan_of(geometry.enu_m.size(), 1200, 150e6);
+  plan.cell = kRadPerDeg / 60;
+  const SkyPixels pixels = sky_pixels(plan, geometry);
+  const PairDepth depth = depth_of(geometry, pixels);
+  BOOST_TEST(chebyshev_terms(kTwoPi * 150e6 * depth.w_s * depth.n_half, PairOrders::kError) > 60u);
+  const PairGridShape shape = pair_grid_shape(plan, geometry, pixels);
+  BOOST_TEST_MESSAGE(shape.n_node << " nodes, " << shape.cells_x << " x " << shape.cells_y << " cells");
+  BOOST_TEST(shape.n_interpolated == pixels.size());
+  BOOST_TEST(shape.n_node <= 6u);
+  BOOST_TEST(shape.cells_x < 2400u);
+  // the same on a GPU
+  const PairCells cells = pair_cells(plan, geometry, pixels);
+  BOOST_TEST_MESSAGE(cells.n_order << " orders, " << cells.n_x << " x " << cells.n_y << " cells");
+  BOOST_TEST_REQUIRE(cells.lattice.has_value());
+  BOOST_TEST(cells.n_order <= 6u);
+  const PairOrders orders = plan_pair_orders(plan, geometry, pixels);
+  BOOST_TEST(serves(orders, geometry, pixels));
+  for (const auto& [minutes, served] : {std::pair{0.5, true}, std::pair{60.0, false}}) {
+    EpicGeometry later = geometry;
+    const double turn = minutes / 720 * kPi, c = std::cos(turn), s = std::sin(turn);
+    for (Vec3& axis : later.axes) axis = {c * axis[0] - s * axis[2], axis[1], s * axis[0] + c * axis[2]};
+    BOOST_TEST(serves(orders, later, pixels) == served, minutes << " minutes later");
+  }
+  // and level arrays none
+  EpicGeometry level = geometry;
+  for (Vec3& at : level.enu_m) at[2] = 0;
+  BOOST_TEST(pair_grid_shape(plan, level, pixels).n_node == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(plans_serve_what_they_reach) {

@@ -27,9 +27,10 @@ std::unique_ptr<DeviceImager> half(EpicPlan plan) {
 }
 
 const Method kExact[] = {
-    {"corr, cuda, directly", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::direct); }, true},
+    {"corr, cuda, directly", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::direct); }, true,
+     false, true},
     {"corr, cuda, on a grid", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::grid); }, true,
-     true}};
+     true, true}};
 
 /// Measured on an H200: 6e-7, 4e-5 and 1.3e-6.
 const DeviceMethod kDevice[] = {
