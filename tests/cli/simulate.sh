@@ -145,6 +145,14 @@ expect_exit 2 simulate $noisy --duration 3s -o obs.ms
 run simulate $noisy --duration 1s --pol RR,LL -o circular.ms --site=-30,20,1000 --start 2024-01-01T20:00:00
 expect_file circular.ms/table.dat
 
+# Each integration is of its own time: the second hour is what a run that begins with it makes.
+hours="--array array.csv --sky sky.txt --channels 2 --integration 1h --phase-centre '02h28m00s -26d42m00s'"
+eval run simulate "$hours" --start 2024-01-01T12:00:00 --duration 2h -o both.ms
+eval run simulate "$hours" --start 2024-01-01T13:00:00 --duration 1h -o second.ms
+run transform -q both.ms --interval 1 2 -o cut.ms
+products_of() { quicklook "$1" --stats | grep '"product":'; }
+expect_same <(products_of cut.ms) <(products_of second.ms) "the second integration is not that of its time"
+
 # Missing Earth-orientation tables are a warning where they move the sky by much of a fringe, and only there.
 run simulate --array mwa-32t --noise 1Jy --duration 1ms -o compact.dada
 grep -q Earth-orientation "$(stderr_file)" && fail "a warning of 13 arcsec where fringes are 20 arcmin"

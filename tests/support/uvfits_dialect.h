@@ -94,6 +94,7 @@ struct Dialect {
        integers = false;
   bool left_handed = false;  ///< XYZHAND: Y is written with the other sign
   bool mounts = false;       ///< MNTSTA 0, 4 and 9, DIAMETER 25, 26 and 27 m
+  bool two_setups = false;   ///< FREQSEL 3 of the first two groups, and 8, 20 MHz higher; with two IFs
   std::size_t n_if = 2, n_chan = 3;
   std::vector<int> stokes = {-5, -6, -7, -8};
   std::string epoch = "2000.0";
@@ -140,6 +141,7 @@ inline std::string uvfits(const Dialect& d) {
   if (d.two_dates) parameters.emplace_back("DATE", [](std::size_t) { return 1.0 / 4096; });
   if (!d.no_inttim) parameters.emplace_back("INTTIM", [](std::size_t g) { return 2 + double(g); });
   if (d.several_sources) parameters.emplace_back(d.source, [](std::size_t g) { return g < 3 ? 7 : 4; });
+  if (d.two_setups) parameters.emplace_back("FREQSEL", [](std::size_t g) { return g < 2 ? 3 : 8; });
 
   c.raw("SIMPLE", "T");
   c.number("BITPIX", d.integers ? 32 : -32);
@@ -218,14 +220,22 @@ inline std::string uvfits(const Dialect& d) {
     if (d.left_handed) k.string("XYZHAND", "LEFT");
   });
   if (d.n_if > 1) {
-    std::string row = big(1, 4);
-    for (std::size_t i = 0; i < d.n_if; ++i) row += f64(10e6 * double(i));
-    for (std::size_t i = 0; i < d.n_if; ++i) row += f32(80e3);
-    for (std::size_t i = 0; i < d.n_if; ++i) row += big(i == 1 ? 0xFFFFFFFFu : 1, 4);
+    std::string all;
+    std::size_t width = 0;
+    for (const auto& [number, offset_hz] : d.two_setups
+                                               ? std::vector<std::pair<int, double>>{{3, 0}, {8, 20e6}}
+                                               : std::vector<std::pair<int, double>>{{1, 0}}) {
+      std::string row = big(static_cast<std::uint64_t>(number), 4);
+      for (std::size_t i = 0; i < d.n_if; ++i) row += f64(10e6 * double(i) + offset_hz);
+      for (std::size_t i = 0; i < d.n_if; ++i) row += f32(80e3);
+      for (std::size_t i = 0; i < d.n_if; ++i) row += big(i == 1 ? 0xFFFFFFFFu : 1, 4);
+      width = row.size();
+      all += row;
+    }
     const std::string n = std::to_string(d.n_if);
     file += table("AIPS FQ", 1,
                   {{"FRQSEL", "1J"}, {"IF FREQ", n + "D"}, {"CH WIDTH", n + "E"}, {"SIDEBAND", n + "J"}},
-                  row.size(), row, [](Cards&) {});
+                  width, all, [](Cards&) {});
   }
   if (d.several_sources) {
     const std::string row = big(4, 4) + text("FOUR", 16) + f64(10) + f64(20) + f64(2000) + big(7, 4) +

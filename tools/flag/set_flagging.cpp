@@ -62,9 +62,7 @@ struct Survey {
 void find_sequences(Survey& survey, std::size_t chunk) {
   int field = -1;
   for (auto& [key, number] : survey.sequence) {
-    const bool same_time = !survey.times_mjd_s.empty() && !survey.times_mjd_s.back().empty() &&
-                           survey.times_mjd_s.back().back() == key.first;
-    if (key.second != field || (chunk > 0 && !same_time && survey.times_mjd_s.back().size() == chunk))
+    if (key.second != field || (chunk > 0 && survey.times_mjd_s.back().size() == chunk))
       survey.times_mjd_s.emplace_back();
     field = key.second;
     survey.times_mjd_s.back().push_back(key.first);

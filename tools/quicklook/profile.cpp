@@ -29,12 +29,12 @@ void read_source(const CsvTable& table, FoldedPulses& folded) {
   }
 }
 
-/// One sub-integration of one band: the file has no more.
+/// One sub-integration of one band: the file has no more, and a figure of it shows the profile alone.
 FoldedPulses read_profile(const std::string& path) {
   const std::string text = read_text_file(path);
   const CsvTable table = parse_csv(text, path);
-  const auto power = table.find("power"), samples = table.find("samples");
-  if (!power || !samples || table.rows.empty())
+  const auto power = table.find("power");
+  if (!power || !table.find("samples") || table.rows.empty())
     throw DataError("{}: no columns power and samples with rows: is it a profile of fold-pulsar?", path);
   FoldedPulses folded;
   read_source(table, folded);
@@ -44,12 +44,7 @@ FoldedPulses read_profile(const std::string& path) {
   folded.pulse = {noted(table, "snr"), noted(table, "peak_phase_turns"), noted(table, "width_turns"),
                   noted(table, "peak_power"), 1};
   folded.sum.resize({1, 1, table.rows.size()});
-  folded.count.resize(folded.sum.shape());
-  for (std::size_t bin = 0; bin < table.rows.size(); ++bin) {
-    folded.profile.push_back(table.number(table.rows[bin], *power));
-    folded.count(0, 0, bin) = table.number(table.rows[bin], *samples);
-    folded.sum(0, 0, bin) = folded.profile.back() * folded.count(0, 0, bin);
-  }
+  for (const auto& row : table.rows) folded.profile.push_back(table.number(row, *power));
   return folded;
 }
 

@@ -56,11 +56,9 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   simulate::VoltageSimulator simulator(std::move(setup), plan, n_threads);
   const std::int64_t hop = static_cast<std::int64_t>(plan.hop), n_blocks = (n_samples + hop - 1) / hop;
   std::vector<Vec3> at_edge = emitter_directions(frame, scene.start, emitters);
-  // A block sees one screen, that of its middle, or of the recording's end when that is before.
-  const auto see_through = [&](simulate::BlockDirections& directions, std::int64_t middle_half_samples) {
-    const std::int64_t at = std::min(middle_half_samples, 2 * n_samples);
-    const std::size_t step =
-        scene.ionosphere->step_of(sample_time(scene.start, at, 0.5 * sample_s).mjd_seconds());
+  const auto see_through = [&](simulate::BlockDirections& directions, std::int64_t block) {
+    const std::size_t step = scene.ionosphere->step_of(
+        middle_of_block(scene.start, sample_s, block, hop, n_samples).mjd_seconds());
     const auto& antennas = scene.layout.antennas;
     directions.start_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.start);
     directions.end_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.end);
@@ -77,7 +75,7 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
         block.directions.start = at_edge;
         at_edge = emitter_directions(frame, sample_time(scene.start, next * hop, sample_s), emitters);
         block.directions.end = at_edge;
-        if (scene.ionosphere) see_through(block.directions, (2 * block.index + 1) * hop);
+        if (scene.ionosphere) see_through(block.directions, block.index);
         return true;
       },
       [&](Block& block) {

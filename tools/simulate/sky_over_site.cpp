@@ -37,6 +37,12 @@ Buffer<double, 2> tec_along_rays(const IonosphereScreen& screen, std::size_t ste
   return tec_tecu;
 }
 
+UtcTime middle_of_block(const UtcTime& start, double sample_s, std::int64_t block, std::int64_t hop,
+                        std::int64_t n_samples) {
+  const std::int64_t half_samples = std::min((2 * block + 1) * hop, 2 * n_samples);
+  return sample_time(start, half_samples, 0.5 * sample_s);
+}
+
 double ionosphere_rate_rad_s(const SkyFrame& frame, const Scene& scene,
                              const std::vector<simulate::Emitter>& emitters, double duration_s,
                              double lowest_hz) {

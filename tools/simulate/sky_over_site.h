@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ std::vector<Vec3> emitter_directions(const SkyFrame& frame, const UtcTime& time,
 /// have what is at the horizon. Throws as IonosphereScreen does.
 Buffer<double, 2> tec_along_rays(const IonosphereScreen& screen, std::size_t step,
                                  const std::vector<Antenna>& antennas, const std::vector<Vec3>& directions);
+
+/// When the one screen holds that a block of `hop` samples of a recording of `n_samples` sees: at its middle,
+/// or at the recording's end when that is before.
+UtcTime middle_of_block(const UtcTime& start, double sample_s, std::int64_t block, std::int64_t hop,
+                        std::int64_t n_samples);
 
 /// Twice the fastest change of an ionospheric phase that is met at some instants of the observation, for the
 /// plan of voltages. Throws as IonosphereScreen does.

@@ -8,7 +8,8 @@ awk 'BEGIN { print "antenna,pol,gain_amplitude,phase_rad"; for (n = 0; n < 64; +
 run calibrate -q obs.ms --apply true.csv --corrupt --output-column RAW
 
 # Solved and corrected, the data are as noisy as before, and the model's.
-run calibrate obs.ms --column RAW --sky sky.txt --solve gain:channels=all -o cal.h5 --report report.json
+# The set may follow a term, which takes one word.
+run calibrate --column RAW --sky sky.txt -o cal.h5 --report report.json --solve gain:channels=all obs.ms
 expect_stderr "gain: 64 solutions"
 expect_file cal.h5 report.json
 grep -q '"term": "gain"' report.json || fail "the report does not name its term"
@@ -83,6 +84,11 @@ expect_exit 2 calibrate obs.ms --reference-antenna nobody --sky sky.txt -o x.h5
 expect_stderr "--reference-antenna nobody"
 expect_exit 2 calibrate obs.ms --apply cal.h5 --output-column DATA
 expect_stderr "--output-column DATA"
+# A column that cannot be written shows before anything is solved.
+expect_exit 2 calibrate obs.ms --sky sky.txt --solve gain:channels=all --output-column FLAG -o early.h5
+expect_stderr "FLAG"
+! grep -q " solutions" "$(stderr_file)" || fail "an unfit output column was looked at after solving"
+expect_no_file early.h5
 expect_exit 2 calibrate obs.ms --apply cal.h5 --solve gain
 expect_exit 2 calibrate obs.ms --apply cal.h5 --direction north
 expect_stderr "--direction north"

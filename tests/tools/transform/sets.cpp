@@ -259,6 +259,10 @@ BOOST_AUTO_TEST_CASE(averaged_channels_lie_between_their_edges) {
   BOOST_TEST(two.width_hz == std::vector<double>({3, 3}), boost::test_tools::per_element());
   BOOST_TEST(all.channel_hz == std::vector<double>({102.5}), boost::test_tools::per_element());
   BOOST_TEST(all.width_hz == std::vector<double>({6}), boost::test_tools::per_element());
+  window.name = "low band";
+  window.frame = "LSRK";
+  BOOST_TEST(averaged_window(window, 2).name == "low band");
+  BOOST_TEST(averaged_window(window, 2).frame == "LSRK");
 }
 
 BOOST_AUTO_TEST_CASE(halves_of_a_set_become_the_whole_again) {
@@ -293,6 +297,45 @@ BOOST_AUTO_TEST_CASE(halves_of_a_set_become_the_whole_again) {
   const auto window = scalars<int>(folder / "band.ms", "DATA_DESC_ID");
   BOOST_TEST(window.size() == 72);
   BOOST_TEST(std::count(window.begin(), window.end(), 1) == 36);
+}
+
+// Fields of the same name and direction are one, whatever their numbers in their sets; others stay apart.
+BOOST_AUTO_TEST_CASE(rows_of_joined_sets_keep_their_fields) {
+  ScratchFolder folder;
+  MsDescription first = ms_description(), second = ms_description();
+  first.more_fields = {{"calibrator", {1, -0.4}}};
+  second.source = "calibrator";
+  second.phase_centre = {1, -0.4};
+  second.more_fields = {{"third", {2, 0.3}}, {"3C 48", ms_description().phase_centre}};
+  const auto write = [&](const std::string& name, const MsDescription& set, double begin_s,
+                         const std::vector<int>& fields) {
+    const Observation made(set, fields.size());
+    MeasurementSetWriter writer(folder / name, set, false);
+    for (std::size_t t = 0; t < fields.size(); ++t) {
+      MsWriteRows rows{begin_s + 2.0 * static_cast<double>(t),
+                       2.0,
+                       2.0,
+                       made.uvw_m.view()[t],
+                       &made.baselines,
+                       made.data.view()[t],
+                       made.weight.view()[t]};
+      rows.row_field.assign(made.baselines.size(), fields[t]);
+      writer.write(rows);
+    }
+    writer.commit();
+  };
+  write("first.ms", first, 5.1e9, {0, 1, 0});
+  write("second.ms", second, 5.1e9 + 100, {1, 0, 2});
+  Options options;
+  options.inputs = {folder / "second.ms", folder / "first.ms"};
+  transform_sets(options, folder / "joined.ms");
+  const auto names = scalars<casacore::String>(folder / "joined.ms/FIELD", "NAME");
+  BOOST_TEST(names.size() == 3u);
+  const auto field = scalars<int>(folder / "joined.ms", "FIELD_ID");
+  const char* expected[] = {"3C 48", "calibrator", "3C 48", "third", "calibrator", "3C 48"};
+  BOOST_TEST_REQUIRE(field.size() == 36u);
+  for (std::size_t row = 0; row < field.size(); ++row)
+    BOOST_TEST(names.at(static_cast<std::size_t>(field[row])) == expected[row / 6]);
 }
 
 BOOST_AUTO_TEST_CASE(rows_are_counted_before_they_are_written_whatever_decides) {
