@@ -93,6 +93,8 @@ void publish_outputs();
 
 /// A byte output to a file (through PendingOutput) or to standard output ("-"). Throws FailureError on a full
 /// disk and BrokenPipe when the reader has gone away.
+class SharedFile;
+
 class OutputFile {
  public:
   OutputFile(const std::string& path, bool overwrite);
@@ -101,6 +103,9 @@ class OutputFile {
   void write(const void* bytes, std::size_t n_bytes);
   /// Writes anywhere, whatever write() has reached; files only, any number of threads.
   void write_at(std::size_t offset, const void* bytes, std::size_t n_bytes);
+  /// For threads that write bytes [offset, offset + n_bytes) with write_share(); files only.
+  std::unique_ptr<SharedFile> share(std::size_t offset, std::size_t n_bytes) const;
+  void write_share(SharedFile& share, std::size_t offset, const void* bytes, std::size_t n_bytes) const;
   void commit();
   bool is_stdout() const { return pending_ == nullptr; }
 

@@ -12,6 +12,7 @@
 #include "libcore/base/error.h"
 #include "libcore/files/output.h"
 #include "libcore/files/pipes.h"
+#include "libcore/files/shared_file.h"
 
 namespace apsyn {
 
@@ -87,6 +88,17 @@ void OutputFile::write_at(std::size_t offset, const void* bytes, std::size_t n_b
     offset += static_cast<std::size_t>(n);
     n_bytes -= static_cast<std::size_t>(n);
   }
+}
+
+std::unique_ptr<SharedFile> OutputFile::share(std::size_t offset, std::size_t n_bytes) const {
+  if (!pending_) throw FailureError("{}: a pipe cannot be rewritten", path_);
+  return std::make_unique<SharedFile>(fd_, offset, n_bytes);
+}
+
+void OutputFile::write_share(SharedFile& share, std::size_t offset, const void* bytes,
+                             std::size_t n_bytes) const {
+  if (const int error = share.write(offset, bytes, n_bytes); error != 0)
+    throw FailureError("{}: cannot write: {}", path_, std::strerror(error));
 }
 
 void OutputFile::commit() {

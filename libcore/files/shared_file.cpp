@@ -18,6 +18,8 @@ namespace {
 /// Shorter windows ask the system more often; longer ones leave the cache.
 constexpr std::uint64_t kWindowBytes = 2 << 20;
 
+constexpr std::uint64_t kWorthMappingBytes = 4 * kWindowBytes;
+
 /// Fewer bytes are not worth bringing a window into memory for.
 constexpr std::size_t kWorthWindowBytes = 128 << 10;
 
@@ -42,30 +44,40 @@ std::uint64_t next_id() {
 
 }  // namespace
 
-SharedFile::SharedFile(int fd) : fd_(fd), id_(next_id()) {
+SharedFile::SharedFile(int fd) : SharedFile(fd, 0, 0) {}
+
+SharedFile::SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n) : fd_(fd), id_(next_id()) {
   struct statfs system {};
   struct stat file {};
   if (::fstatfs(fd, &system) != 0 || ::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return;
   const long kind = static_cast<long>(system.f_type);
   takes_turns_ = kind == TMPFS_MAGIC || kind == EXT4_SUPER_MAGIC || kind == kXfsMagic;
-  if (kind != TMPFS_MAGIC || file.st_size < static_cast<off_t>(kWindowBytes)) return;
-  const auto bytes = static_cast<std::uint64_t>(file.st_size);
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (kind != TMPFS_MAGIC) return;
+  const auto bytes = static_cast<std::uint64_t>(file.st_size), end = n == 0 ? bytes : first_byte + n;
+  if (end - first_byte < kWorthMappingBytes) return;
+  if (end > bytes && ::ftruncate(fd, static_cast<off_t>(end)) != 0) return;
+  map(first_byte - first_byte % kWindowBytes, end);
+}
+
+void SharedFile::map(std::uint64_t first_byte, std::uint64_t end) {
+  void* at = ::mmap(nullptr, end - first_byte, PROT_READ | PROT_WRITE, MAP_SHARED, fd_,
+                    static_cast<off_t>(first_byte));
   if (at == MAP_FAILED) return;
   mapping_ = static_cast<std::byte*>(at);
-  mapped_bytes_ = bytes;
+  mapped_from_ = first_byte;
+  mapped_end_ = end;
   maps_ = true;
 }
 
 SharedFile::~SharedFile() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes_);
+  if (mapping_ != nullptr) ::munmap(mapping_, mapped_end_ - mapped_from_);
 }
 
 int SharedFile::write(std::uint64_t offset, const void* bytes, std::size_t n) {
   const auto* from = static_cast<const std::byte*>(bytes);
-  while (n > 0 && offset < mapped_bytes_ && maps_.load(std::memory_order_relaxed)) {
+  while (n > 0 && offset >= mapped_from_ && offset < mapped_end_ && maps_.load(std::memory_order_relaxed)) {
     const std::uint64_t in_window = kWindowBytes - offset % kWindowBytes;
-    const std::size_t part = std::min({static_cast<std::uint64_t>(n), in_window, mapped_bytes_ - offset});
+    const std::size_t part = std::min({static_cast<std::uint64_t>(n), in_window, mapped_end_ - offset});
     if (!fill_mapped(offset, from, part)) break;
     from += part, offset += part, n -= part;
   }
@@ -90,18 +102,17 @@ bool SharedFile::fill_mapped(std::uint64_t offset, const std::byte* bytes, std::
   const std::uint64_t first_byte = offset - offset % kWindowBytes;
   const bool is_there = window.owner == id_ && window.first_byte == first_byte;
   if (!is_there && (n < kWorthWindowBytes || !populate(first_byte))) return false;
-  std::memcpy(mapping_ + offset, bytes, n);
+  std::memcpy(address(offset), bytes, n);
   return true;
 }
 
 /// Brings the pages of a window into memory, all at once, and lets go of the thread's former one, which stays
 /// in the file. A page that the system cannot provide is an error here, and would end the program later.
 bool SharedFile::populate(std::uint64_t first_byte) {
-  const auto bytes_of = [&](std::uint64_t first) { return std::min(kWindowBytes, mapped_bytes_ - first); };
+  const auto bytes_of = [&](std::uint64_t first) { return std::min(kWindowBytes, mapped_end_ - first); };
   const Window former = std::exchange(window, {});
-  if (former.owner == id_)
-    ::madvise(mapping_ + former.first_byte, bytes_of(former.first_byte), MADV_DONTNEED);
-  if (::madvise(mapping_ + first_byte, bytes_of(first_byte), kPopulate) != 0) {
+  if (former.owner == id_) ::madvise(address(former.first_byte), bytes_of(former.first_byte), MADV_DONTNEED);
+  if (::madvise(address(first_byte), bytes_of(first_byte), kPopulate) != 0) {
     maps_ = false;
     return false;
   }

@@ -19,6 +19,8 @@ class SharedFile {
  public:
   /// Of a descriptor that stays the caller's, open for reading and writing, of a file that keeps its size.
   explicit SharedFile(int fd);
+  /// Of bytes [first_byte, first_byte + n) of a file, which ends behind them if it ended before.
+  SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n);
   ~SharedFile();
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
@@ -27,14 +29,16 @@ class SharedFile {
   int write(std::uint64_t offset, const void* bytes, std::size_t n);
 
  private:
+  void map(std::uint64_t first_byte, std::uint64_t end);
   bool fill_mapped(std::uint64_t offset, const std::byte* bytes, std::size_t n);
   bool populate(std::uint64_t first_byte);
+  std::byte* address(std::uint64_t offset) const { return mapping_ + (offset - mapped_from_); }
 
   int fd_;
-  std::uint64_t id_;                ///< of this object, and never of another one
-  std::byte* mapping_ = nullptr;    ///< of the whole file; threads keep a window of it each in memory
-  std::uint64_t mapped_bytes_ = 0;  ///< 0: not mapped
-  std::atomic<bool> maps_{false};   ///< until the system refuses a page
+  std::uint64_t id_;                                ///< of this object, and never of another one
+  std::byte* mapping_ = nullptr;                    ///< threads keep a window of it each in memory
+  std::uint64_t mapped_from_ = 0, mapped_end_ = 0;  ///< of the file; equal: nothing is mapped
+  std::atomic<bool> maps_{false};                   ///< until the system refuses a page
   bool takes_turns_ = false;
   std::counting_semaphore<> turns_{2};
 };

@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "libcore/files/output.h"
+#include "libcore/files/shared_file.h"
 #include "libcore/formats/fits/builder.h"
 #include "libcore/system/parallel.h"
 
@@ -39,21 +40,23 @@ constexpr std::size_t kFitsPieceWords = std::size_t{1} << 16;
 
 /// Writes n_pixels as the words of a file from byte `offset` on, piece by piece on threads: convert(first, n,
 /// thread, words) makes the words of n pixels from `first` on and returns their sum. Returns the sum of all,
-/// folded. Each thread converts into memory of its own; one after the other writes, since a file takes one
-/// writer at a time and those that wait in the kernel turn in circles.
+/// folded. Each thread converts into memory of its own, from which it writes.
 template <class Word, class Convert>
 std::uint32_t write_fits_words(OutputFile& output, std::size_t offset, std::size_t n_pixels,
                                unsigned n_threads, const Convert& convert) {
   const std::size_t n_piece = (n_pixels + kFitsPieceWords - 1) / kFitsPieceWords;
   const auto n_used = static_cast<unsigned>(std::clamp<std::size_t>(n_piece, 1, std::max(1u, n_threads)));
   std::vector<std::uint32_t> sums(n_piece);
-  std::mutex writing;
-  parallel_for(n_used, n_piece, [&](std::size_t piece, unsigned thread) {
-    const std::size_t first = piece * kFitsPieceWords, n = std::min(kFitsPieceWords, n_pixels - first);
+  const std::unique_ptr<SharedFile> file = output.share(offset, n_pixels * sizeof(Word));
+  // Neighbours, which lie in the same part of the file, and enough of them for every thread.
+  const std::size_t at_once = std::clamp<std::size_t>(n_piece / n_used, 1, 8);
+  parallel_for(n_used, (n_piece + at_once - 1) / at_once, [&](std::size_t item, unsigned thread) {
     thread_local std::vector<Word> words(kFitsPieceWords);  // for the images of a stream, one after the other
-    sums[piece] = folded_sum(convert(first, n, thread, words.data()));
-    std::lock_guard lock(writing);
-    output.write_at(offset + first * sizeof(Word), words.data(), n * sizeof(Word));
+    for (std::size_t piece = item * at_once; piece < std::min(n_piece, (item + 1) * at_once); ++piece) {
+      const std::size_t first = piece * kFitsPieceWords, n = std::min(kFitsPieceWords, n_pixels - first);
+      sums[piece] = folded_sum(convert(first, n, thread, words.data()));
+      output.write_share(*file, offset + first * sizeof(Word), words.data(), n * sizeof(Word));
+    }
   });
   std::uint64_t sum = 0;
   for (const std::uint32_t of_piece : sums) sum += of_piece;

@@ -57,9 +57,10 @@ char byte_at(std::size_t at) {
 }
 
 /// Pieces of many lengths, in no order, from all threads; what lies between them keeps its value.
-void write_and_compare(const std::string& parent, std::size_t bytes) {
-  Scratch scratch(parent, bytes);
-  std::string expected(bytes, '\xee');
+void write_and_compare(const std::string& parent, std::size_t bytes, bool grows = false) {
+  Scratch scratch(parent, grows ? 5000 : bytes);
+  std::string expected(bytes, grows ? '\0' : '\xee');
+  std::fill_n(expected.begin(), 5000, '\xee');
   struct Piece {
     std::size_t first, n;
   };
@@ -73,7 +74,7 @@ void write_and_compare(const std::string& parent, std::size_t bytes) {
   }
   BOOST_REQUIRE(pieces.size() % 7 != 0);
   {
-    SharedFile file(scratch.fd);
+    SharedFile file(scratch.fd, 0, grows ? bytes : 0);
     parallel_for(4, pieces.size(), [&](std::size_t item, unsigned) {
       const Piece& piece = pieces[item * 7 % pieces.size()];  // 7 and their number have no common factor
       std::string text(piece.n, 0);
@@ -94,6 +95,23 @@ BOOST_AUTO_TEST_CASE(threads_write_a_file_in_memory) {
 
 BOOST_AUTO_TEST_CASE(threads_write_a_file_on_a_disk) {
   write_and_compare(std::filesystem::temp_directory_path(), 20'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_grows_to_what_is_shared) {
+  write_and_compare("/dev/shm", 20'000'000, true);
+  write_and_compare(std::filesystem::temp_directory_path(), 20'000'000, true);
+}
+
+BOOST_AUTO_TEST_CASE(a_part_of_a_file_is_shared) {
+  Scratch scratch("/dev/shm", 30'000'000);
+  SharedFile file(scratch.fd, 5'000'001, 20'000'000);
+  const std::string text(300'000, 'x');
+  for (const std::size_t at : {0u, 4'900'000u, 5'000'001u, 12'345'678u, 24'800'000u, 29'700'000u})
+    BOOST_TEST(file.write(at, text.data(), text.size()) == 0);
+  std::string expected(30'000'000, '\xee');
+  for (const std::size_t at : {0u, 4'900'000u, 5'000'001u, 12'345'678u, 24'800'000u, 29'700'000u})
+    expected.replace(at, text.size(), text);
+  BOOST_TEST((scratch.contents() == expected));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_grows_behind_its_end) {
