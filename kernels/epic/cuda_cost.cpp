@@ -168,7 +168,8 @@ bool cuda_dft_by_pairs(const EpicPlan& plan, EpicPrecision precision, double n_s
 double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   const auto n_ant = static_cast<double>(plan.n_ant), n_channel = static_cast<double>(plan.n_channel());
   const PairCells cells = pair_cells(plan, geometry, pixels);
-  return n_channel * (n_ant * n_ant / 2 * kSpread_s + cells.pixels_s);
+  return n_channel * n_ant * n_ant / 2 * kSpread_s +
+         static_cast<double>(plan.n_image_channel()) * cells.pixels_s;
 }
 
 namespace {

@@ -148,12 +148,19 @@ struct EpicGeometry {
 /// Unit vector east, north, up of a pixel, or of direction x; all NaN where there is no sky.
 Vec3 epic_direction(const EpicPlan& plan, const EpicGeometry& geometry, std::size_t x, std::size_t y);
 
+/// Of the pixels of a region that have a value in one plane.
+struct EpicRegion {
+  double n = 0, mean = 0, largest = 0;  ///< mean and largest are NaN where n is 0
+};
+
 struct EpicImages {
   /// [image channel][plane][y][x], normalised; NaN where there is no sky, and everywhere when weight is 0.
   Buffer<float, 4> planes;
   /// [image channel] W divided by its value if all unflagged antennas were valid in all spectra.
   std::vector<double> weight;
   std::int64_t n_spectra = 0;  ///< of the accumulation
+  /// [image channel][plane][region], of imagers that measure(): `planes` are those of another time then.
+  Buffer<EpicRegion, 3> regions;
   /// What an imager of a device has done to the memory of `planes`, and undoes before that is freed.
   std::shared_ptr<void> pin;
 
@@ -164,6 +171,7 @@ struct EpicImages {
     std::swap(planes, other.planes);
     std::swap(weight, other.weight);
     std::swap(n_spectra, other.n_spectra);
+    std::swap(regions, other.regions);
     std::swap(pin, other.pin);
     return *this;
   }
@@ -192,6 +200,9 @@ class DirectImager {
   }
   /// Completes the oldest images that are not complete yet.
   virtual void settle() {}
+  /// From the next accumulation on only regions of the images are wanted, each a list of pixels y * nx + x.
+  /// False where images are stored all the same.
+  virtual bool measure(const std::vector<std::vector<std::uint32_t>>& /*regions*/) { return false; }
 };
 
 /// Results do not depend on n_threads.

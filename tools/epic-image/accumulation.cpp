@@ -15,6 +15,7 @@
 #include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage.h"
 #include "tools/epic-image/describe.h"
+#include "tools/epic-image/regions.h"
 #include "tools/epic-image/setup.h"
 #include "tools/epic-image/spectra_pipeline.h"
 
@@ -72,9 +73,15 @@ void Accumulation::begin(StreamItem<TimedImages>& item) {
   if (std::optional<EpicPlan> plan = renewed_(data_s())) {
     while (!coming_.empty()) settle(item);
     pipeline_->replace_imager(std::move(*plan));
+    measured_ = false;
     // Its grid is that of the first image for as long as that serves, so that gains alone change the images.
     if (setup_.method == EpicMethod::fft) pipeline_->imager().start(*first_geometry_);
   }
+  if (!measured_ && measures_regions(setup_)) {
+    while (!coming_.empty()) settle(item);
+    pipeline_->imager().measure(region_pixels(setup_, frame_.centre()));
+  }
+  measured_ = true;
   pipeline_->imager().start(geometry);
 }
 

@@ -58,6 +58,7 @@ class Accumulation {
   std::deque<TimedImages> coming_;     // taken, but not there yet
   TimedImages spare_;
   std::optional<EpicGeometry> first_geometry_;
+  bool measured_ = false;   // the imager knows of regions
   std::int64_t aimed_ = 0;  // twice the spectrum whose sky the image shows
 };
 

@@ -6,6 +6,7 @@
 #include "libcore/files/output.h"
 #include "libcore/sky/regions.h"
 #include "tools/epic-image/record.h"
+#include "tools/epic-image/regions.h"
 
 namespace apsyn {
 namespace {
@@ -62,8 +63,7 @@ class CurveSink final : public ImageSink {
 class RegionSink final : public ImageSink {
  public:
   RegionSink(const Tool& tool, const EpicSetup& setup, const std::string& path)
-      : tool_(tool),
-        setup_(setup),
+      : setup_(setup),
         record_(setup, tool.common().threads),
         shape_(shape_of(setup, std::nullopt)),
         out_(path, tool.common().overwrite) {
@@ -74,13 +74,19 @@ class RegionSink final : public ImageSink {
     put(head + "\n");
   }
   void write(const TimedImages& images) override {
-    if (regions_.empty()) find_pixels(info_of(tool_, setup_, images));
-    const std::span<const float> record = record_.make(images.images);
+    // all images have the centre of the first
+    if (regions_.empty()) regions_ = region_pixels(setup_, images.centre);
+    const bool measured = images.images.regions.size() > 0;
+    const std::span<const float> record = measured ? std::span<const float>() : record_.make(images.images);
     const std::string time = format_fits_utc(images.middle, 9);
     std::string text;
     for (std::size_t region = 0; region < regions_.size(); ++region)
       for (std::size_t chan = 0; chan < shape_.n_chan; ++chan) {
         const auto of = [&](std::size_t part, std::size_t plane) {
+          if (measured) {
+            const EpicRegion& found = images.images.regions(chan, plane, region);
+            return Figures{static_cast<std::size_t>(found.n), found.mean, found.largest};
+          }
           const std::size_t at = (part * shape_.n_stokes + plane) * shape_.n_chan + chan;
           return figures(record.subspan(at * shape_.nx * shape_.ny, shape_.nx * shape_.ny), regions_[region]);
         };
@@ -117,23 +123,8 @@ class RegionSink final : public ImageSink {
     out.largest = largest;
     return out;
   }
-  /// All images have the centre of the first. A region that is taken away is so from all before it.
-  void find_pixels(const ImageInfo& info) {
-    const std::vector<Region>& all = setup_.regions;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].exclude) continue;
-      std::vector<Region> one{all[i]};
-      std::copy_if(all.begin() + static_cast<std::ptrdiff_t>(i), all.end(), std::back_inserter(one),
-                   [](const Region& region) { return region.exclude; });
-      const auto mask = region_mask(one, info, shape_.nx, shape_.ny, setup_.regions_path);
-      regions_.emplace_back();
-      for (std::size_t pixel = 0; pixel < mask.size(); ++pixel)
-        if (mask.data()[pixel] != 0) regions_.back().push_back(static_cast<std::uint32_t>(pixel));
-    }
-  }
   void put(const std::string& text) { out_.write(text.data(), text.size()); }
 
-  const Tool& tool_;
   const EpicSetup& setup_;
   Record record_;
   FitsCubeShape shape_;

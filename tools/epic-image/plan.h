@@ -16,7 +16,6 @@ namespace apsyn {
 EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
                    const OpenedVoltages& voltages);
 
-EpicSetup make_setup(Tool& tool, const EpicOptions& options, OpenedVoltages& voltages,
-                     const Device& device);
+EpicSetup make_setup(Tool& tool, const EpicOptions& options, OpenedVoltages& voltages, const Device& device);
 
 }  // namespace apsyn

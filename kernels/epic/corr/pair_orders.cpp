@@ -28,16 +28,23 @@ std::size_t cells_of(const SpreadKernel& kernel, std::size_t n) {
   }
 }
 
-/// 7 cells, so that the kernels of two rows reach 8 (corr/cuda/grid.cuh); the beta is that of the least error
-/// at the horizon, 2.4e-5 of a pair (RMS over pixels 5.6e-6).
-SpreadKernel find_kernel() {
-  constexpr double kOversampling = 1.5, kBeta = 14.37;
-  return {PairOrders::kWidth, kOversampling, kBeta, PairOrders::kError};
+/// Kernels of 7 cells, so that those of two rows reach 8 (corr/cuda/grid.cuh). The fine one's beta is that of
+/// the least error at the horizon, 2.4e-5 of a pair (RMS over pixels 5.6e-6); the coarse one errs by 1.3e-4
+/// RMS of a pair, which pairs of MWA-128T average to 2.5e-6 of the peak in the corners of 20 degrees.
+const SpreadKernel& choose_kernel(bool coarse) {
+  static const SpreadKernel fine{PairOrders::kWidth, 1.5, 14.37, PairOrders::kError};
+  static const SpreadKernel large{PairOrders::kWidth, 1.25, 12.9, PairOrders::kError};
+  return coarse ? large : fine;
 }
 
-const SpreadKernel& choose_kernel() {
-  static const SpreadKernel kernel = find_kernel();
-  return kernel;
+bool is_coarse(const EpicPlan& plan) {
+  return plan.n_ant * (plan.n_ant - 1) / 2 >= PairOrders::kCoarsePairs &&
+         plan.nx * plan.ny > PairOrders::kCoarsePixels;
+}
+
+/// Products that are transformed, of the four that the measured times are for.
+double share_of_products(const EpicPlan& plan) {
+  return plan.n_pol == 1 || plan.total ? 0.25 : plan.cross ? 1 : 0.5;
 }
 
 void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
@@ -85,7 +92,7 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
 
 /// w_s: of antennas in rising order. A few far above others need more orders than all the rest, and count for
 /// little: the RMS of what is left out decides, over pairs in classes of |w|.
-std::size_t count_orders(std::span<const double> w_s, double highest_hz, double n_half) {
+std::size_t count_orders(std::span<const double> w_s, double highest_hz, double n_half, double error) {
   constexpr std::size_t kClasses = 256;
   const double span_s = w_s.back() - w_s.front();
   if (!(span_s > 0)) return 1;
@@ -95,7 +102,7 @@ std::size_t count_orders(std::span<const double> w_s, double highest_hz, double 
     for (std::size_t b = a + 1; b < w_s.size(); ++b, ++n_pair)
       ++share[static_cast<std::size_t>(std::ceil((w_s[b] - w_s[a]) / span_s * kClasses * (1 - 1e-12)))];
   const double z_max = kTwoPi * highest_hz * span_s * n_half;
-  const std::size_t most = chebyshev_terms(z_max, PairOrders::kError);
+  const std::size_t most = chebyshev_terms(z_max, error);
   for (std::size_t n = most; n > 1; --n) {
     double squares = 0;
     for (std::size_t i = 1; i <= kClasses; ++i) {
@@ -106,7 +113,7 @@ std::size_t count_orders(std::span<const double> w_s, double highest_hz, double 
       const double left_out = static_cast<double>(n - 1) > z ? 2 * std::abs(bessel_j(n - 1, z)) : 1;
       squares += share[i] * left_out * left_out;
     }
-    if (std::sqrt(squares / n_pair) > PairOrders::kError) return n;
+    if (std::sqrt(squares / n_pair) > error) return n;
   }
   return 1;
 }
@@ -137,16 +144,18 @@ constexpr double kSlack = 1.01;  // of w: the first order that is left out grows
 constexpr std::size_t kMaxOutliers = 8;  // one antenna of so many
 
 /// Antennas from both ends of w for as long as that pays.
-void choose_outliers(const std::vector<std::array<double, 3>>& uvw, double highest_hz, std::size_t n_pixel,
+void choose_outliers(const EpicPlan& plan, const std::vector<std::array<double, 3>>& uvw, std::size_t n_pixel,
                      PairCells& cells) {
+  const double highest_hz = plan.highest_hz();
   std::vector<std::size_t> order(uvw.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return uvw[a][2] < uvw[b][2]; });
   std::vector<double> w_s;
   for (const std::size_t ant : order) w_s.push_back(uvw[ant][2]);
-  const double order_s = static_cast<double>(cells.n_x * cells.n_y) * kPairOrder_s +
-                         (cells.lattice ? static_cast<double>(n_pixel) * kPairSite_s : 0);
+  const double order_s =
+      share_of_products(plan) * (static_cast<double>(cells.n_x * cells.n_y) * kPairOrder_s +
+                                 (cells.lattice ? static_cast<double>(n_pixel) * kPairSite_s : 0));
   double min_s = INFINITY;
   for (std::size_t low = 0, high = uvw.size(); high - low >= 2;) {
     const std::size_t n_outliers = uvw.size() - (high - low);
@@ -154,7 +163,8 @@ void choose_outliers(const std::vector<std::array<double, 3>>& uvw, double highe
         static_cast<double>(n_outlier_pair(n_outliers, uvw.size()) * n_pixel) * kPairPixel_s;
     if (outliers_s + order_s >= min_s || n_outliers * kMaxOutliers > uvw.size()) break;
     const std::size_t n =
-        count_orders(std::span(w_s).subspan(low, high - low), highest_hz, cells.depth.n_half);
+        count_orders(std::span(w_s).subspan(low, high - low), highest_hz, cells.depth.n_half,
+                     cells.coarse ? PairOrders::kCoarseError : PairOrders::kError);
     const double all_s = outliers_s + static_cast<double>(n) * order_s;
     if (all_s < min_s) {
       min_s = cells.pixels_s = all_s;
@@ -174,9 +184,10 @@ void choose_outliers(const std::vector<std::array<double, 3>>& uvw, double highe
 /// For pixels, or for the sites of a lattice.
 PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
                     std::optional<PairLattice> lattice) {
-  const SpreadKernel& kernel = choose_kernel();
-  const double highest_hz = plan.highest_hz();
   PairCells cells;
+  cells.coarse = is_coarse(plan);
+  const SpreadKernel& kernel = choose_kernel(cells.coarse);
+  const double highest_hz = plan.highest_hz();
   cells.n_ant = plan.n_ant;
   cells.lattice = std::move(lattice);
   cells.pitch = cells.lattice ? cells.lattice->pitch : plan.cell;
@@ -185,7 +196,7 @@ PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const Sk
   cells.depth = depth_of(geometry, pixels);
   auto uvw = image_frame_s(geometry);
   if (cells.lattice) uvw = heights_s(std::move(uvw), cells.lattice->slope);
-  choose_outliers(uvw, highest_hz, pixels.size(), cells);
+  choose_outliers(plan, uvw, pixels.size(), cells);
   const std::array<double, 3> extent = extent_s(uvw, cells.outlier_antennas);
   cells.u_s = extent[0];
   cells.v_s = extent[1];
@@ -214,7 +225,7 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
   PairCells level = cells_for(plan, geometry, pixels, {});
   if (level.n_order == 1) return level;
   std::optional<PairLattice> lattice =
-      pair_lattice(plan, geometry, pixels, choose_kernel(), {kSlack, kSlackSites});
+      pair_lattice(plan, geometry, pixels, choose_kernel(is_coarse(plan)), {kSlack, kSlackSites});
   if (!lattice) return level;
   PairCells aslant = cells_for(plan, geometry, pixels, std::move(lattice));
   return aslant.pixels_s < level.pixels_s ? aslant : level;
@@ -238,7 +249,8 @@ bool serves(const PairOrders& orders, const EpicGeometry& geometry) {
 }
 
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  PairOrders orders{choose_kernel(), pair_cells(plan, geometry, pixels), {}, {}, pixels.index, {}, {}, {}};
+  PairOrders orders{
+      choose_kernel(is_coarse(plan)), pair_cells(plan, geometry, pixels), {}, {}, pixels.index, {}, {}, {}};
   const SpreadKernel& kernel = orders.kernel;
   orders.taps.assign((kernel.degree() + 1) * PairOrders::kTaps, 0);
   for (std::size_t power = 0; power <= kernel.degree(); ++power)

@@ -31,7 +31,8 @@ struct PairCells {
   PairDepth depth;                            ///< w of all other pairs, or height
   std::optional<PairLattice> lattice;         ///< that pixels are interpolated from
   double pitch = 0;                           ///< of pixels, or of a lattice's sites
-  double pixels_s = 0;                        ///< estimated seconds of a channel, without spreading its pairs
+  double pixels_s = 0;                        ///< estimated seconds of an image, without spreading its pairs
+  bool coarse = false;                        ///< by the kernel and the error of large images
   std::size_t n_outlier_pair() const;         ///< of n_ant antennas
   std::size_t n_ant = 0;
 };
@@ -47,6 +48,10 @@ inline constexpr double kPairSite_s = 5e-11;
 struct PairOrders {
   static constexpr std::size_t kWidth = 7, kTaps = 8;  ///< of the kernel, and zeros behind its last
   static constexpr double kError = 4e-6;               ///< of what the orders leave out
+  /// The same of large images of many antennas, whose time is that of transforms: errors of a thousand pairs
+  /// average to less than those of few pairs with a finer grid and more orders.
+  static constexpr double kCoarseError = 2e-5;
+  static constexpr std::size_t kCoarsePairs = 1000, kCoarsePixels = 24576;
 
   SpreadKernel kernel;
   PairCells shape;

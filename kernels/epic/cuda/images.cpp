@@ -45,14 +45,25 @@ void PlaneCopy::place_planes(const EpicPlan& plan, EpicImages& images) {
 
 void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images,
                      cudaStream_t stream) {
-  place_planes(plan, images);
+  if (measures_)
+    images.regions.resize_for_overwrite({plan.n_image_channel(), plan.n_plane(), n_region_});
+  else
+    place_planes(plan, images);
   images.weight.resize(plan.n_image_channel());
   images.n_spectra = weights.n_spectra();
   for (std::size_t image = 0; image < plan.n_image_channel(); ++image)
     images.weight[image] = weights.share(image);
-  const std::size_t n = images.planes.size();
   Batch& way = batches_[next_];
   next_ = 1 - next_;
+  n_threads_ = plan.n_threads;
+  if (measures_) {
+    RegionTask task;
+    task.planes = way.planes.data();
+    task.plane_size = plan.height() * plan.width();
+    task.n_plane = static_cast<int>(plan.n_image_channel() * plan.n_plane());
+    return send_regions(way, task, images, stream);
+  }
+  const std::size_t n = images.planes.size();
   if (!images.pin && way.host_size < n) {
     way.host = pinned<float>(n);
     way.host_size = n;
@@ -64,7 +75,38 @@ void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImage
              "copying images");
   way.sent.record(stream_.get());
   way.images = &images;
-  n_threads_ = plan.n_threads;
+}
+
+void PlaneCopy::measure(const std::vector<std::vector<std::uint32_t>>& regions) {
+  std::vector<std::uint32_t> pixels, ends;
+  for (const auto& region : regions) {
+    pixels.insert(pixels.end(), region.begin(), region.end());
+    ends.push_back(static_cast<std::uint32_t>(pixels.size()));
+  }
+  region_pixels_.copy(pixels.data(), pixels.size());
+  region_ends_.copy(ends.data(), ends.size());
+  n_region_ = regions.size();
+  measures_ = true;
+}
+
+void PlaneCopy::send_regions(Batch& way, RegionTask task, EpicImages& images, cudaStream_t stream) {
+  const std::size_t n = images.regions.size() * 3;
+  task.n_region = static_cast<int>(n_region_);
+  task.pixels = region_pixels_.data();
+  task.ends = region_ends_.data();
+  task.regions = way.regions.reserve(n);
+  launch_regions(task, stream);
+  if (way.host_regions_size < n) {
+    way.host_regions = pinned<double>(n);
+    way.host_regions_size = n;
+  }
+  way.made.record(stream);
+  way.made.hold(stream_.get());
+  cuda_check(cudaMemcpyAsync(way.host_regions.get(), way.regions.data(), n * sizeof(double),
+                             cudaMemcpyDeviceToHost, stream_.get()),
+             "copying regions");
+  way.sent.record(stream_.get());
+  way.images = &images;
 }
 
 void PlaneCopy::settle() {
@@ -72,6 +114,14 @@ void PlaneCopy::settle() {
   if (way.images == nullptr) return;
   EpicImages& images = *std::exchange(way.images, nullptr);
   way.sent.wait();
+  if (measures_) {
+    const double* from = way.host_regions.get();
+    for (EpicRegion& region : images.regions.view()) {
+      region = {from[0], from[1], from[2]};
+      from += 3;
+    }
+    return;
+  }
   if (images.pin) return;
   constexpr std::size_t kPiece = std::size_t{1} << 18;
   const std::size_t n = images.planes.size();

@@ -51,6 +51,41 @@ __global__ void planes_of(PlaneTask task) {
   }
 }
 
+constexpr int kRegionThreads = 256;
+
+/// A block for each region of a plane; sums in one order whatever runs.
+__global__ void regions_of(RegionTask task) {
+  const int region = blockIdx.x;
+  const std::size_t plane = blockIdx.y;
+  const float* values = task.planes + plane * task.plane_size;
+  const std::uint32_t begin = region == 0 ? 0 : task.ends[region - 1], end = task.ends[region];
+  double n = 0, sum = 0, largest = -INFINITY;
+  for (std::uint32_t i = begin + threadIdx.x; i < end; i += kRegionThreads) {
+    const double value = static_cast<double>(values[task.pixels[i]]);
+    if (isnan(value)) continue;
+    ++n;
+    sum += value;
+    largest = fmax(largest, value);
+  }
+  __shared__ double of[kRegionThreads][3];
+  of[threadIdx.x][0] = n;
+  of[threadIdx.x][1] = sum;
+  of[threadIdx.x][2] = largest;
+  for (int step = kRegionThreads / 2; step > 0; step /= 2) {
+    __syncthreads();
+    if (threadIdx.x >= step) continue;
+    of[threadIdx.x][0] += of[threadIdx.x + step][0];
+    of[threadIdx.x][1] += of[threadIdx.x + step][1];
+    of[threadIdx.x][2] = fmax(of[threadIdx.x][2], of[threadIdx.x + step][2]);
+  }
+  if (threadIdx.x != 0) return;
+  double* to = task.regions + (plane * task.n_region + region) * 3;
+  const bool any = of[0][0] > 0;
+  to[0] = of[0][0];
+  to[1] = any ? of[0][1] / of[0][0] : static_cast<double>(nanf(""));
+  to[2] = any ? of[0][2] : static_cast<double>(nanf(""));
+}
+
 __global__ void total(double* sums, std::size_t n) {
   const std::size_t at = this_thread();
   if (at < n) sums[4 * at] = (sums[4 * at] + sums[4 * at + 1]) / 2;
@@ -87,6 +122,13 @@ void launch_planes(const PlaneTask& task, cudaStream_t stream) {
   const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
   planes_of<<<grid, kThreads, 0, stream>>>(task);
   launched("finishing images");
+}
+
+void launch_regions(const RegionTask& task, cudaStream_t stream) {
+  if (task.n_region == 0 || task.n_plane == 0) return;
+  const dim3 grid(static_cast<unsigned>(task.n_region), static_cast<unsigned>(task.n_plane));
+  regions_of<<<grid, kRegionThreads, 0, stream>>>(task);
+  launched("measuring regions");
 }
 
 void launch_total(double* sums, std::size_t n, cudaStream_t stream) {

@@ -16,6 +16,8 @@ class PlaneCopy {
  public:
   /// Where to make n floats on the stream, once those before the last have left.
   float* planes(std::size_t n, cudaStream_t stream);
+  /// send() then hands out regions of the planes, lists of pixels, in their place.
+  void measure(const std::vector<std::vector<std::uint32_t>>& regions);
   /// Resizes `images` and queues the copy of what the stream makes. They are complete after settle() and must
   /// exist until then.
   void send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images, cudaStream_t stream);
@@ -25,19 +27,26 @@ class PlaneCopy {
   const double* scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream);
 
  private:
-  static void place_planes(const EpicPlan& plan, EpicImages& images);
-
   struct Batch {
     Upload<float> planes;
     std::unique_ptr<float[], FreePinned> host;
     std::size_t host_size = 0;
     EpicImages* images = nullptr;  // under way
+    Upload<double> regions;        // [image channel][plane][region][n, mean, largest]
+    std::unique_ptr<double[], FreePinned> host_regions;
+    std::size_t host_regions_size = 0;
     Event made, sent;
   };
+
+  void send_regions(Batch& way, RegionTask task, EpicImages& images, cudaStream_t stream);
+  static void place_planes(const EpicPlan& plan, EpicImages& images);
 
   Batch batches_[2];
   int next_ = 0;
   Upload<double> scales_;
+  bool measures_ = false;
+  std::size_t n_region_ = 0;
+  Upload<std::uint32_t> region_pixels_, region_ends_;
   unsigned n_threads_ = 1;
   CopyStream stream_;
 };

@@ -44,6 +44,16 @@ __device__ __forceinline__ float plane_value(const PlaneTask& task, std::size_t 
 void launch_planes(const PlaneTask& task, cudaStream_t stream);
 /// sums [n][4]: XX = (XX + YY) / 2.
 void launch_total(double* sums, std::size_t n, cudaStream_t stream);
+/// Regions of planes [n_plane][plane_size], lists of pixels one after the other.
+struct RegionTask {
+  const float* planes = nullptr;
+  std::size_t plane_size = 0;
+  int n_plane = 0, n_region = 0;
+  const std::uint32_t* pixels = nullptr;
+  const std::uint32_t* ends = nullptr;  ///< [region] of its list
+  double* regions = nullptr;            ///< [plane][region][n, mean, largest], as EpicRegion
+};
+void launch_regions(const RegionTask& task, cudaStream_t stream);
 /// n floats = NaN.
 void launch_clear_planes(float* planes, std::size_t n, cudaStream_t stream);
 

@@ -7,8 +7,10 @@
 // from pinned memory as well ("stream"); and the error against float64. Cases: lwa-sv-64, lwa-sv-128 (256
 // antennas, the published imager's: 132 channels x 1000 spectra, 40 ms), lwa-sv-degree
 // (128 x 128 pixels of 1 degree, 10.3 k of them in the sky instead of 12.9 k), core-128, random-512,
-// random-1024. Methods: dft-half, dft-single (beams or pairs, as cheaper), beams-half, beams-single, corr,
-// corr-direct.
+// random-1024; mwa-1200 and mwa-1200-aslant (MWA-128T at 150 MHz, 1200 x 1200 pixels of an arcminute about
+// the zenith and 40 degrees from there; --channels 32 --spectra 500 is a coarse channel for 20 ms).
+// Methods: dft-half, dft-single (beams or pairs, as cheaper), beams-half, beams-single, corr, corr-total
+// (Stokes I alone), corr-direct.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -40,6 +42,8 @@ struct Case {
   std::vector<Vec3> enu_m;
   std::size_t size = 128;
   double cell = 2.0 / static_cast<double>(size);
+  double first_hz = kFirst_hz;
+  double zenith_distance_rad = 0;  ///< of the image's centre, to the north
 };
 
 struct Options {
@@ -65,12 +69,16 @@ std::vector<Vec3> random_positions(std::size_t n) {
 std::vector<Case> all_cases() {
   std::vector<Vec3> station;
   for (const Antenna& antenna : builtin_array("lwa-sv").antennas) station.push_back(antenna.enu_m);
+  std::vector<Vec3> mwa;
+  for (const Antenna& antenna : builtin_array("mwa-128t").antennas) mwa.push_back(antenna.enu_m);
   return {{"lwa-sv-64", station, 64},
           {"lwa-sv-128", station, 128},
           {"lwa-sv-degree", station, 128, kPi / 180},
           {"core-128", random_positions(128), 128},
           {"random-512", random_positions(512), 128},
-          {"random-1024", random_positions(1024), 128}};
+          {"random-1024", random_positions(1024), 128},
+          {"mwa-1200", mwa, 1200, kPi / 10800, 150e6},
+          {"mwa-1200-aslant", mwa, 1200, kPi / 10800, 150e6, 40 * kRadPerDeg}};
 }
 
 EpicPlan plan_of(const Case& c, const Options& options) {
@@ -79,7 +87,7 @@ EpicPlan plan_of(const Case& c, const Options& options) {
   plan.n_ant = c.enu_m.size();
   plan.n_pol = 2;
   for (std::size_t chan = 0; chan < options.n_chan; ++chan)
-    plan.channel_hz.push_back(kFirst_hz + kStep_hz * static_cast<double>(chan));
+    plan.channel_hz.push_back(c.first_hz + kStep_hz * static_cast<double>(chan));
   plan.second = plan.cross = true;
   plan.nx = plan.ny = c.size;
   plan.cell = c.cell;
@@ -110,6 +118,12 @@ const Method kMethods[] = {
      }},
     {"corr", [](EpicPlan plan,
                 const Options&) { return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0); }},
+    {"corr-total",
+     [](EpicPlan plan, const Options&) {
+       plan.total = true;
+       plan.second = plan.cross = false;
+       return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0);
+     }},
     {"corr-direct", [](EpicPlan plan, const Options&) {
        return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, CorrMethod::direct);
      }}};
@@ -145,10 +159,13 @@ double ms_of_turn(double seconds, DirectImager& imager, const Turn& turn) {
 double sustained_ms(EpicGeometry geometry, double turn_rad, const Options& options, ResidentSource& source,
                     DeviceImager& imager) {
   double angle = 0;
+  EpicGeometry begin = geometry;
   return ms_of_turn(options.seconds, imager, [&] {
     angle += turn_rad;
-    geometry.axes[0] = {std::cos(angle), std::sin(angle), 0};
-    geometry.axes[1] = {-std::sin(angle), std::cos(angle), 0};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      geometry.axes[0][axis] = std::cos(angle) * begin.axes[0][axis] + std::sin(angle) * begin.axes[1][axis];
+      geometry.axes[1][axis] = std::cos(angle) * begin.axes[1][axis] - std::sin(angle) * begin.axes[0][axis];
+    }
     imager.start(geometry);
     imager.add_from(source, 0, options.n_spectra);
   });
@@ -162,7 +179,7 @@ double stream_ms(const EpicPlan& plan, const EpicGeometry& geometry, const Optio
   header.n_pol = plan.n_pol;
   header.sample_s = kSpectrum_s;
   header.bandwidth_hz = kStep_hz * static_cast<double>(plan.n_chan);
-  header.freq_hz = kFirst_hz;
+  header.freq_hz = plan.channel_hz[0];
   CudaChannelisePlan f;
   f.f = plan_channelise(header, 1, plan.n_threads);
   f.gulp_samples = f.n_spectra = options.n_spectra;
@@ -195,6 +212,8 @@ void run(const Case& c, const Method& method, const Options& options, ResidentSo
   EpicGeometry geometry;
   geometry.enu_m = c.enu_m;
   geometry.delay_s.assign(c.enu_m.size(), 0.0);
+  const double cosine = std::cos(c.zenith_distance_rad), sine = std::sin(c.zenith_distance_rad);
+  geometry.axes = {{{1, 0, 0}, {0, cosine, -sine}, {0, sine, cosine}}};
   const auto imager = method.make(plan_of(c, options), options);
   EpicImages images;
   std::vector<double> add_ms, take_ms;

@@ -60,8 +60,9 @@ Deviation deviation(const Buffer<std::uint8_t, 3>& samples, const EpicPlan& plan
     const Vec3 unit = epic_direction(plan, geometry, i % plan.nx, i / plan.nx);
     if (!(unit[2] > 0)) continue;
     const auto products = pixel_products(plan, geometry, chan, unit, samples.extent(0), voltage);
-    for (std::size_t plane = 0; plane < 4; ++plane) {
-      const double wanted = products[plane];
+    const bool total = images.planes.extent(1) == 1;  // (XX + YY) / 2 alone
+    for (std::size_t plane = 0; plane < (total ? 1 : 4); ++plane) {
+      const double wanted = total ? (products[0] + products[1]) / 2 : products[plane];
       const double off = wanted - static_cast<double>(images.planes(chan, plane, i / plan.nx, i % plan.nx));
       worst = std::max(worst, std::isfinite(off) ? std::abs(off) : 1e30);
       square += off * off;

@@ -237,7 +237,7 @@ void GridPairEngine::make_tables(int first_image, int n_image, cudaStream_t stre
     place.inverse_scale = inverse_scale_;
   }
   place.n_half = orders_->shape.depth.n_half;
-  place.error = PairOrders::kError;
+  place.error = orders_->shape.coarse ? PairOrders::kCoarseError : PairOrders::kError;
   tables_.make(place, taps_.data(), n_power_, n_together_, stream);
   made_ = {first_image, n_image};
 }

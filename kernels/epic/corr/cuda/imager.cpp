@@ -81,6 +81,12 @@ class CudaCorrImager final : public DeviceImager {
 
   bool take_later(EpicImages& images) override;
   void settle() override { copy_.settle(); }
+  bool measure(const std::vector<std::vector<std::uint32_t>>& regions) override {
+    choose_device();
+    copy_.measure(regions);
+    settle_copies();
+    return true;
+  }
 
  private:
   void choose_device() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }

@@ -138,6 +138,52 @@ BOOST_AUTO_TEST_CASE(an_outrigger_and_overlapping_batches_agree_with_float64) {
   }
 }
 
+// Regions that are measured on the device, of images of sums (small) and without (large), which are not
+// stored then.
+BOOST_AUTO_TEST_CASE(regions_are_those_of_the_images) {
+  EpicCase c;
+  c.enu_m = random_array(30, 60, 3, 0.1, 9);
+  c.n_chan = 4;
+  c.step_hz = 1e6;
+  c.n_spectra = 16;
+  const EpicRecording recording(c);
+  for (const std::size_t size : {40, 200}) {
+    const auto plan = [&] {
+      EpicPlan some = all_sky(recording, size);
+      some.n_average = 2;
+      some.cross = false;
+      return some;
+    };
+    std::vector<std::vector<std::uint32_t>> regions(3);  // one has no pixel, one some below the horizon
+    for (std::uint32_t pixel = 0; pixel < size * size; ++pixel) {
+      if (pixel % 7 == 0) regions[0].push_back(pixel);
+      if (pixel / size == size / 2) regions[2].push_back(pixel);
+    }
+    const auto stores = imager(plan(), CorrMethod::grid), measures = imager(plan(), CorrMethod::grid);
+    BOOST_TEST_REQUIRE(measures->measure(regions));
+    const EpicImages images = recording.image(*stores, 16, 4), measured = recording.image(*measures, 16, 4);
+    BOOST_TEST_REQUIRE(measured.regions.shape() == (std::array<std::size_t, 3>{2, 2, 3}));
+    for (std::size_t image = 0; image < 2; ++image)
+      for (std::size_t plane = 0; plane < 2; ++plane)
+        for (std::size_t region = 0; region < 3; ++region) {
+          double n = 0, sum = 0, largest = -INFINITY;
+          for (const std::uint32_t pixel : regions[region]) {
+            const auto value = double(images.planes(image, plane, pixel / size, pixel % size));
+            if (std::isnan(value)) continue;
+            ++n;
+            sum += value;
+            largest = std::max(largest, value);
+          }
+          const EpicRegion& got = measured.regions(image, plane, region);
+          BOOST_TEST(got.n == n);
+          BOOST_TEST(std::isnan(got.mean) == (n == 0));
+          if (n == 0) continue;
+          BOOST_TEST(got.mean == sum / n, boost::test_tools::tolerance(1e-9));
+          BOOST_TEST(got.largest == largest);
+        }
+  }
+}
+
 // Images that are settled when the next ones have begun, of a field that turns.
 BOOST_AUTO_TEST_CASE(images_taken_later_belong_to_their_geometry) {
   EpicCase c;
