@@ -6,9 +6,7 @@
 
 #include "libcore/cli/tool.h"
 #include "libcore/formats/fits/model_images.h"
-#include "libcore/formats/ms/columns.h"
 #include "libcore/formats/ms/lock.h"
-#include "libcore/imaging/prediction_target.h"
 #include "libcore/sky/sky_model.h"
 #include "libcore/system/device.h"
 #include "libcore/system/program_memory.h"
@@ -16,7 +14,6 @@
 #include "tools/idg-degrid/options.h"
 #include "tools/imaging/device_choice.h"
 #include "tools/imaging/predict_set.h"
-#include "tools/imaging/prediction_options.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_degrid;
@@ -30,16 +27,6 @@ Model open_model(const idg_degrid::Options& options) {
   else
     model.sky = read_sky_model(options.sky);
   return model;
-}
-
-/// Whatever is wrong with one of several sets shows before the first of them is changed.
-void look_at_sets(const idg_degrid::Options& options) {
-  for (const std::string& path : options.inputs) {
-    const PredictionTarget target(path, selection_of(options, ""));
-    inspect_visibility_column(path, selection_of(options, options.written_column()));
-    if (options.combine() != Combine::replace)
-      const VisibilityColumnReader reader(path, selection_of(options, options.input_column));
-  }
 }
 
 /// Components are summed on the CPU.
@@ -62,7 +49,7 @@ void run(Tool& tool, idg_degrid::Options& options) {
   if (!tool.common().dry_run && tool.ranks().root())
     for (const std::string& path : options.inputs) locks.push_back(lock_measurement_set(path));
   meet_ranks();
-  if (options.inputs.size() > 1) look_at_sets(options);
+  if (options.inputs.size() > 1) look_at_sets(options, options.inputs);
   const Device device = device_for(tool, options, model);
   double n_predicted = 0;
   for (const std::string& path : options.inputs)

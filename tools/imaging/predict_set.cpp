@@ -128,6 +128,15 @@ void print_plan(Tool& tool, const PredictionOptions& options, const PredictionTa
 
 }  // namespace
 
+void look_at_sets(const PredictionOptions& options, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const PredictionTarget target(path, selection_of(options, ""));
+    inspect_visibility_column(path, selection_of(options, options.written_column()));
+    if (options.combine() != Combine::replace)
+      const VisibilityColumnReader reader(path, selection_of(options, options.input_column));
+  }
+}
+
 double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
                    const std::string& path) {
   tool.stage("open");

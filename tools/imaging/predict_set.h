@@ -23,6 +23,10 @@ struct Model {
   std::size_t n_parts() const { return std::max<std::size_t>(1, groups.size()); }
 };
 
+/// Whatever is wrong with one of several sets shows before the first of them is changed: opens each with the
+/// columns that are to be read and written. Throws as their readers and writers.
+void look_at_sets(const PredictionOptions& options, const std::vector<std::string>& paths);
+
 /// Returns the number of visibilities times planes. All processes must call this.
 double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
                    const std::string& path);
