@@ -80,6 +80,119 @@ BOOST_AUTO_TEST_CASE(voltages_have_the_rms_of_their_components) {
   }
 }
 
+// Two channels of XX and YY: means over both, of the cross-correlations and of the autocorrelations.
+BOOST_AUTO_TEST_CASE(products_have_means_over_channels) {
+  VisibilitySummary summary;
+  summary.channel_hz = {150e6, 151e6};
+  summary.channel_width_hz = 1e6;
+  summary.products = {Product::XX, Product::YY};
+  summary.antennas = {"a", "b", "c"};
+  summary.antenna_seen = {1, 0, 1};
+  summary.longest_m = 300;
+  summary.longest_wavelengths = 150;
+  summary.n_rows = 12, summary.n_auto_rows = 4;
+  summary.sum_amplitude.resize({2, 2});
+  summary.sum_visibility.resize({2, 2});
+  summary.n_cross.resize({2, 2});
+  summary.sum_auto.resize({3, 2, 2});
+  summary.n_auto.resize({3, 2, 2});
+  summary.sum_amplitude(1, 0) = 30, summary.sum_amplitude(1, 1) = 50;
+  summary.sum_visibility(1, 0) = {0, 6}, summary.sum_visibility(1, 1) = {0, 10};
+  summary.n_cross(1, 0) = 6, summary.n_cross(1, 1) = 10;
+  summary.sum_auto(0, 1, 0) = 20, summary.sum_auto(2, 1, 1) = 40;
+  summary.n_auto(0, 1, 0) = 4, summary.n_auto(2, 1, 1) = 8;
+  const Json stats = stats_of(summary);
+  BOOST_TEST(stats["channels"] == 2u);
+  BOOST_TEST(stats["channel_width_hz"] == 1e6);
+  BOOST_TEST(stats["lowest_channel_hz"] == 150e6);
+  BOOST_TEST(stats["antennas"] == 3u);
+  BOOST_TEST(stats["antennas_with_data"] == 2);
+  BOOST_TEST(stats["rows"] == 12u);
+  BOOST_TEST(stats["autocorrelation_rows"] == 4u);
+  BOOST_TEST(stats["longest_baseline_m"] == 300);
+  BOOST_TEST(stats["longest_baseline_wavelengths"] == 150);
+  const Json& xx = stats["products"][0];
+  BOOST_TEST(xx["product"] == "XX");
+  BOOST_TEST(xx["used"] == 0);
+  for (const char* none :
+       {"mean_amplitude", "amplitude_of_mean", "phase_of_mean_deg", "mean_autocorrelation"})
+    BOOST_TEST(std::isnan(xx[none].get<double>()), none);
+  const Json& yy = stats["products"][1];
+  BOOST_TEST(yy["product"] == "YY");
+  BOOST_TEST(yy["used"] == 16);
+  BOOST_TEST(yy["mean_amplitude"] == 5);
+  BOOST_TEST(yy["amplitude_of_mean"] == 1);
+  BOOST_TEST(std::abs(yy["phase_of_mean_deg"].get<double>() - 90) < 1e-12);
+  BOOST_TEST(yy["mean_autocorrelation"] == 5);
+}
+
+// Pixels 1, 2 ... 12 in rows of four, of the second channel; the part without its first column and row.
+BOOST_AUTO_TEST_CASE(images_have_the_figures_of_the_part_that_is_shown) {
+  Image image;
+  image.info.centre = {1, 0};
+  image.info.cell_rad = 1e-3;
+  image.info.freq_hz = 150e6, image.info.bandwidth_hz = 2e6;
+  image.info.stokes = {"I", "Q"};
+  image.info.beam = RestoringBeam{4e-3, 3e-3, 0.5};
+  image.pixels.resize({2, 2, 3, 4});
+  for (std::size_t i = 0; i < 12; ++i) (&image.pixels(1, 1, 0, 0))[i] = static_cast<double>(i + 1);
+  ImageFigureOptions shown;
+  shown.stokes = 1, shown.channel = 1;
+  shown.x0 = 1, shown.y0 = 1, shown.width = 3, shown.height = 2;
+  image.pixels(1, 1, 1, 2) = NAN;  // 7
+  const Json stats = stats_of(image, shown);
+  BOOST_TEST(stats["frequency_hz"] == 152e6);
+  BOOST_TEST(stats["stokes"] == "Q");
+  BOOST_TEST(stats["planes"] == 4u);
+  BOOST_TEST(stats["width"] == 3u);
+  BOOST_TEST(stats["height"] == 2u);
+  const double degree = 0.017453292519943295;
+  BOOST_TEST(std::abs(stats["cell_deg"].get<double>() - 1e-3 / degree) < 1e-12);
+  BOOST_TEST(std::abs(stats["beam_major_deg"].get<double>() - 4e-3 / degree) < 1e-12);
+  BOOST_TEST(std::abs(stats["beam_minor_deg"].get<double>() - 3e-3 / degree) < 1e-12);
+  BOOST_TEST(std::abs(stats["beam_position_angle_deg"].get<double>() - 0.5 / degree) < 1e-12);
+  BOOST_TEST(stats["blank_pixels"] == 1u);
+  BOOST_TEST(stats["minimum"] == 6);
+  BOOST_TEST(stats["maximum"] == 12);
+  BOOST_TEST(stats["maximum_x"] == 3);
+  BOOST_TEST(stats["maximum_y"] == 2);
+  // One pixel west and one north of the centre, pixel (2, 1).
+  BOOST_TEST(std::abs(stats["maximum_ra_deg"].get<double>() - (1 - std::asin(1e-3)) / degree) < 1e-6);
+  BOOST_TEST(std::abs(stats["maximum_dec_deg"].get<double>() - std::asin(1e-3) / degree) < 1e-6);
+  BOOST_TEST(stats["sum"] == 6 + 8 + 10 + 11 + 12);
+  BOOST_TEST(std::abs(stats["mean"].get<double>() - 9.4) < 1e-12);
+  BOOST_TEST(std::abs(stats["rms"].get<double>() - std::sqrt((36 + 64 + 100 + 121 + 144) / 5.0)) < 1e-12);
+  BOOST_TEST(stats["median"] == 10);
+  BOOST_TEST(std::abs(stats["dynamic_range"].get<double>() - 12 / stats["noise"].get<double>()) < 1e-9);
+}
+
+// Four bands; samples of 0.5 s: the third is the strongest, and in its second band nothing was measured.
+BOOST_AUTO_TEST_CASE(filterbanks_have_the_powers_of_bands_and_the_time_of_the_highest) {
+  DynamicSpectrum spectrum;
+  spectrum.sample_s = 0.5;
+  spectrum.start_with({150e6, 151e6, 152e6, 153e6}, 4);
+  Buffer<float, 2> samples({5, 4});
+  for (std::size_t t = 0; t < 5; ++t)
+    for (std::size_t chan = 0; chan < 4; ++chan)
+      samples(t, chan) = static_cast<float>(chan + 1) + (t == 2 ? 10.0f : t == 4 ? -0.5f : 0.0f);
+  samples(2, 1) = NAN;
+  spectrum.add(samples);
+  const Json stats = stats_of(spectrum);
+  BOOST_TEST(stats["samples"] == 5u);
+  BOOST_TEST(stats["duration_s"] == 2.5);
+  BOOST_TEST(stats["bands"] == 4u);
+  BOOST_TEST(stats["lowest_band_hz"] == 150e6);
+  BOOST_TEST(stats["highest_band_hz"] == 153e6);
+  BOOST_TEST(stats["used_values"] == 19);
+  BOOST_TEST(std::abs(stats["mean_power"].get<double>() - (50 + 30 - 2 - 2) / 19.0) < 1e-6);
+  BOOST_TEST(stats["step_s"] == 0.5);
+  BOOST_TEST(stats["lowest_power"] == 2);
+  BOOST_TEST(std::abs(stats["highest_power"].get<double>() - (8 / 3.0 + 10)) < 1e-6);
+  BOOST_TEST(stats["highest_power_s"] == 1.25);
+  BOOST_TEST(std::abs(stats["band_mean_power"][0].get<double>() - (5 + 10 - 0.5) / 5) < 1e-6);
+  BOOST_TEST(std::abs(stats["band_mean_power"][1].get<double>() - (8 - 0.5) / 4) < 1e-6);
+}
+
 // Names come from files: what is well formed is the table of RFC 3629, section 4.
 BOOST_AUTO_TEST_CASE(bytes_that_are_no_utf8_become_replacement_characters) {
   const auto inside = [](const std::string& name) {
