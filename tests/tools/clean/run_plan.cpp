@@ -3,6 +3,9 @@
 // which channels and rows its options select.
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
+
+#include "libcore/base/error.h"
 #include "tests/reference/scratch.h"
 #include "tools/clean/products.h"
 #include "tools/clean/visibilities.h"
@@ -44,7 +47,7 @@ struct Case {
 BOOST_AUTO_TEST_CASE(products_are_what_the_options_ask_for) {
   using Kinds = std::vector<std::string>;
   Case made;
-  Products products{made.imager, "out"};
+  Products products{made.imager, "out", false, false, true, false, {}, false};
   BOOST_TEST(products.kinds() == (Kinds{"dirty", "psf", "model", "residual", "image"}));
   products.resume = true;  // dirty image and PSF of the earlier run stay
   BOOST_TEST(products.kinds() == (Kinds{"model", "residual", "image"}));
@@ -63,7 +66,7 @@ BOOST_AUTO_TEST_CASE(one_product_that_exists_is_enough_to_refuse) {
   Case made;
   const reference::Scratch folder;
   const std::vector<Field> fields{{{}, "-f0", {}}, {{}, "-f1", {}}};
-  Products products{made.imager, folder.path("out")};
+  Products products{made.imager, folder.path("out"), false, false, true, false, {}, false};
   BOOST_CHECK_NO_THROW(check_products(products, fields, 2));
   for (const char* name : {"out-f0-0001-psf.fits", "out-f1-MFS-residual.fits"}) {
     folder.file(name, "kept");
@@ -128,6 +131,47 @@ BOOST_AUTO_TEST_CASE(selections_reach_the_source_as_they_were_given) {
   BOOST_TEST(!selection.correlations);
   options.aterms = "some.conf";  // all four correlations are read then
   BOOST_TEST(imaging::selection_of(options, 3).correlations);
+}
+
+BOOST_AUTO_TEST_CASE(weights_are_as_the_options_say) {
+  ImagingOptions options;
+  options.weight = "briggs";
+  options.robustness = -0.5;
+  options.rank_filter = 4;
+  options.taper_gaussian_rad = 1e-3;
+  options.min_uv_lambda = 30, options.max_uv_lambda = 500;
+  options.inner_tukey_lambda = 10, options.outer_tukey_lambda = 20;
+  const WeightSettings settings = imaging::weight_settings(options);
+  BOOST_TEST((settings.mode == WeightMode::briggs));
+  BOOST_TEST(settings.robustness == -0.5);
+  BOOST_TEST(settings.rank_filter_level == 4);
+  BOOST_TEST(settings.taper_gaussian_rad == 1e-3);
+  BOOST_TEST(settings.min_uv_lambda == 30);
+  BOOST_TEST(settings.max_uv_lambda == 500);
+  BOOST_TEST(settings.inner_tukey_lambda == 10);
+  BOOST_TEST(settings.outer_tukey_lambda == 20);
+  options.weight = "uniform";
+  options.max_uv_lambda = 0;  // no limit
+  BOOST_TEST((imaging::weight_settings(options).mode == WeightMode::uniform));
+  BOOST_TEST(std::isinf(imaging::weight_settings(options).max_uv_lambda));
+  options.weight = "natural";
+  BOOST_TEST((imaging::weight_settings(options).mode == WeightMode::natural));
+}
+
+BOOST_AUTO_TEST_CASE(planes_with_aterms_are_made_of_all_correlations) {
+  imaging::Options options;
+  ImagingInfo info;
+  info.planes = {"I", "V"};
+  BOOST_TEST_REQUIRE(imaging::planes_of(options, info).size() == 2u);
+  BOOST_TEST(imaging::planes_of(options, info)[1].name == "V");
+  options.imaging.aterms = "some.conf";
+  options.imaging.planes = "XX,YY,Q";
+  const std::vector<PlaneRecipe> planes = imaging::planes_of(options, info);
+  BOOST_TEST_REQUIRE(planes.size() == 3u);
+  BOOST_TEST(planes[2].name == "Q");
+  options.imaging.aterms.clear();
+  options.imaging.adjoint_aterms = true;
+  BOOST_CHECK_THROW(imaging::selection_of(options.imaging, 1), UsageError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
