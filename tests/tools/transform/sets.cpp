@@ -259,6 +259,10 @@ BOOST_AUTO_TEST_CASE(averaged_channels_lie_between_their_edges) {
   BOOST_TEST(two.width_hz == std::vector<double>({3, 3}), boost::test_tools::per_element());
   BOOST_TEST(all.channel_hz == std::vector<double>({102.5}), boost::test_tools::per_element());
   BOOST_TEST(all.width_hz == std::vector<double>({6}), boost::test_tools::per_element());
+  window.name = "low band";
+  window.frame = "LSRK";
+  BOOST_TEST(averaged_window(window, 2).name == "low band");
+  BOOST_TEST(averaged_window(window, 2).frame == "LSRK");
 }
 
 BOOST_AUTO_TEST_CASE(halves_of_a_set_become_the_whole_again) {
