@@ -45,4 +45,31 @@ BOOST_AUTO_TEST_CASE(gains_of_all_frequencies_are_limited_to_the_band) {
   BOOST_TEST(other.tables[0].width_hz[0] == 0);
 }
 
+// Everything else of the solutions stays: patches, flags, times, the antennas.
+BOOST_AUTO_TEST_CASE(what_solutions_are_of_stays_with_them) {
+  Solutions solved =
+      some_solutions::solutions(some_solutions::table(SolutionType::gain, {3, 4, 2, 2, {0, 1}}, 1));
+  solved.basis = ReceptorBasis::circular;
+  some_solutions::flag(solved.tables[0], 1, 2, 1, 0, SolutionFlag::outlier);
+  const Solutions made = for_voltages(solved, {true, 0, 0});
+  BOOST_TEST(made.source == solved.source);
+  BOOST_TEST(made.antennas.size() == 4u);
+  BOOST_TEST(made.antennas[3].name == "ant3");
+  BOOST_TEST_REQUIRE(made.directions.size() == 2u);
+  BOOST_TEST(made.directions[1].name == "west");
+  BOOST_TEST(made.field_centre->dec_rad == -0.5);
+  BOOST_TEST((made.basis == ReceptorBasis::circular));
+  BOOST_TEST(made.history == solved.history, boost::test_tools::per_element());
+  const SolutionTable &from = solved.tables[0], &to = made.tables[0];
+  BOOST_TEST((to.type == from.type));
+  BOOST_TEST(to.term == from.term);
+  BOOST_TEST(to.direction == from.direction, boost::test_tools::per_element());
+  BOOST_TEST(to.time_mjd_s == from.time_mjd_s, boost::test_tools::per_element());
+  BOOST_TEST(to.interval_s == from.interval_s, boost::test_tools::per_element());
+  BOOST_TEST(to.width_hz == from.width_hz, boost::test_tools::per_element());
+  BOOST_TEST((to.flag(1, 0, 2, 1, 0) == SolutionFlag::outlier));
+  BOOST_TEST(to.weight(1, 0, 2, 1, 0) == 0);
+  BOOST_TEST((to.flag(1, 0, 2, 1, 1) == SolutionFlag::good));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
