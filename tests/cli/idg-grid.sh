@@ -153,6 +153,14 @@ run idg-grid $tiny --minuv-l 120 -o partly low.ms high.ms
 expect_stderr "channel group 0" "left out"
 expect_file partly-0001-dirty.fits partly-MFS-psf.fits
 expect_no_file partly-0000-dirty.fits partly-0000-psf.fits
+# So is one that is flagged altogether.
+cp -r low.ms flagged.ms
+run flag -q flagged.ms --quack 1h
+run idg-grid $tiny -o seen flagged.ms high.ms
+expect_stderr "channel group 0" "left out"
+expect_file seen-0001-dirty.fits seen-MFS-psf.fits
+expect_no_file seen-0000-dirty.fits seen-0000-psf.fits
+expect_same_pixels seen-0001-dirty.fits both-0001-dirty.fits
 
 # Sky that has nothing in common with the image comes into it with a warning, neighbouring fields without.
 run simulate --array mwa-32t --sky sky.txt --phase-centre '03h20m00s -26d42m00s' --integration 1s --freq 75MHz -o far.ms
