@@ -83,6 +83,11 @@ expect_exit 2 calibrate obs.ms --reference-antenna nobody --sky sky.txt -o x.h5
 expect_stderr "--reference-antenna nobody"
 expect_exit 2 calibrate obs.ms --apply cal.h5 --output-column DATA
 expect_stderr "--output-column DATA"
+# A column that cannot be written shows before anything is solved.
+expect_exit 2 calibrate obs.ms --sky sky.txt --solve gain:channels=all --output-column FLAG -o early.h5
+expect_stderr "FLAG"
+! grep -q " solutions" "$(stderr_file)" || fail "an unfit output column was looked at after solving"
+expect_no_file early.h5
 expect_exit 2 calibrate obs.ms --apply cal.h5 --solve gain
 expect_exit 2 calibrate obs.ms --apply cal.h5 --direction north
 expect_stderr "--direction north"
