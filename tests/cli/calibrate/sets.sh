@@ -8,7 +8,8 @@ awk 'BEGIN { print "antenna,pol,gain_amplitude,phase_rad"; for (n = 0; n < 64; +
 run calibrate -q obs.ms --apply true.csv --corrupt --output-column RAW
 
 # Solved and corrected, the data are as noisy as before, and the model's.
-run calibrate obs.ms --column RAW --sky sky.txt --solve gain:channels=all -o cal.h5 --report report.json
+# The set may follow a term, which takes one word.
+run calibrate --column RAW --sky sky.txt -o cal.h5 --report report.json --solve gain:channels=all obs.ms
 expect_stderr "gain: 64 solutions"
 expect_file cal.h5 report.json
 grep -q '"term": "gain"' report.json || fail "the report does not name its term"
