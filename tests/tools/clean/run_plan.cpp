@@ -98,6 +98,17 @@ BOOST_AUTO_TEST_CASE(memory_of_images_is_that_of_their_arrays) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(wide_images_take_what_high_ones_do) {
+  Case wide, high;
+  high.options.imaging.n_x = 200, high.options.imaging.n_y = 300;
+  const ImageMemory a = plan_image_memory(wide.imager, {}, 2, 1),
+                    b = plan_image_memory(high.imager, {}, 2, 1);
+  BOOST_TEST(a.kept_bytes == b.kept_bytes);
+  BOOST_TEST(a.between_bytes == b.between_bytes);
+  BOOST_TEST(a.between_bytes >=
+             2 * 2 * 300 * 200 * sizeof(double));  // a product and its model, of two planes
+}
+
 BOOST_AUTO_TEST_CASE(every_waiting_group_has_weights_unless_all_are_weighed_together) {
   Case made;
   const std::uint64_t apart = made.kept(4, 1);
