@@ -71,8 +71,17 @@ head -c 8 pulse.png | cmp -s - <(printf '\x89PNG\r\n\x1a\n') || fail "pulse.png 
 # the same whatever the number of threads, the memory, and through a pipe
 run search-transients pulse.fil --dm-range 0:100 --threads 1 -o one.csv
 expect_same pulse.csv one.csv
-run search-transients pulse.fil --dm-range 0:100 --max-memory 76MB -o small.csv
-expect_same pulse.csv small.csv
+# ... also of pulses that arrive, at lower frequencies, in later pieces than they begin in
+filterbank borders.fil 8 1 -1 4.05:60:4:1.4,8.17:90:4:1.4,12.2:30:4:1.2
+run search-transients borders.fil --dm-range 0:100 -o whole.csv
+expect_candidates 3 whole.csv
+expect_exit 1 search-transients borders.fil --dm-range 0:100 --threads 1 --max-memory 1MB -o none.csv
+least=$(sed -n 's/.*needs at least \([0-9]*\).*/\1/p' "$(stderr_file)")
+small="--dm-range 0:100 --threads 1 --max-memory $((least + 1))MB"
+run search-transients borders.fil $small --dry-run
+expect_stdout "4.096 s cleaned and 4.096 s searched at a time"
+run search-transients borders.fil $small -o pieces.csv
+expect_same whole.csv pieces.csv
 run bash -c 'cat pulse.fil | search-transients -q --dm-range 0:100 >pipe.csv'
 expect_same pulse.csv pipe.csv
 
@@ -178,6 +187,10 @@ expect_candidates 1 rfi.csv
 expect_stderr "taken out: 3.12 % of channels, 0.04 % of times"
 run search-transients rfi.fil --dm-range 5:100 --rfi-sigma 0 --overwrite -o rfi.csv
 [ "$(wc -l <rfi.csv)" -ge 6 ] || fail "bursts are no candidates with --rfi-sigma 0: $(cat rfi.csv)"
+# a pulse too strong for 8 bits is clipped, in 4 samples of 32 channels of the 640000 values
+filterbank strong.fil 32 1 -1 12.5:30:4:80
+run search-transients strong.fil --dm-range 5:100 --rfi-sigma 0 -o strong.csv
+expect_stderr "; 0.02 % of values clipped, 0 % not finite"
 run search-transients rfi.fil --dm-range 5:100 --rfi-sigma 0 --zero-dm --overwrite -o rfi.csv
 candidate rfi.csv
 expect_near "$time_s" 12.5 0.01 "the time with --zero-dm"

@@ -181,9 +181,11 @@ expect_no_file cut.png
 run simulate -q --array mwa-32t --noise 100Jy --duration 100ms -o sliver.dada
 axis() { head -c 5760 "$1" | fold -w 80 | awk '/^NAXIS5/ { print $3 }'; }
 run epic-image -q --channels 4 --size 16 --accumulate 40ms sliver.dada -o half.fits
-run epic-image -q --channels 4 --size 16 --accumulate 40ms --drop-incomplete sliver.dada -o whole.fits
+run epic-image --channels 4 --size 16 --accumulate 40ms --drop-incomplete sliver.dada -o whole.fits
+expect_stderr "is left out (--drop-incomplete)"
 run epic-image --channels 4 --size 16 --accumulate 33ms sliver.dada -o most.fits
 expect_stderr "the last image has 1 ms of 33 ms and is left out"
+! grep -q drop-incomplete "$(stderr_file)" || fail "an image is left out by an option that was not given"
 run epic-image -q --channels 4 --size 16 --accumulate 40ms --samples 0:1000 sliver.dada -o only.fits
 [ "$(axis half.fits) $(axis whole.fits) $(axis most.fits)" = "3 2 3" ] ||
   fail "frames: $(axis half.fits), $(axis whole.fits), $(axis most.fits) instead of 3, 2, 3"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which antennas a list names, and where the beams of a field point.
+// The antennas that a list names, and the directions of the beams of a field.
 #include "tools/beamform/beams.h"
 
 #include <boost/test/unit_test.hpp>

@@ -121,6 +121,35 @@ BOOST_AUTO_TEST_CASE(flags_add_to_those_that_are_there_and_are_given_back) {
   BOOST_TEST(made.flagged(set) == std::vector<int>({1, 0, 0}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(only_what_is_selected_is_flagged) {
+  Case made;
+  const std::vector<Stored> stored{{1, 1}, {3, 1, 1}, {5, 2}, {7, 2, 1}};
+  int number = 0;
+  const auto flagged = [&](const auto& select) {
+    const std::string set = made.folder / fmt::format("{}.ms", number++);
+    write_set(set, stored);
+    made.options = {};
+    made.options.edges = 4;  // all of the four channels
+    select(made.options.selection);
+    flag_set(made.tool, made.options, set, made.json);
+    return made.flagged(set);
+  };
+  using Flagged = std::vector<int>;
+  const auto each = boost::test_tools::per_element();
+  BOOST_TEST(flagged([](ImagingOptions&) {}) == Flagged({1, 1, 1, 1}), each);
+  BOOST_TEST(flagged([](ImagingOptions& o) { o.first_interval = 2; }) == Flagged({0, 0, 1, 1}), each);
+  BOOST_TEST(
+      flagged([](ImagingOptions& o) { o.first_interval = 1, o.n_intervals = 2; }) == Flagged({0, 1, 1, 0}),
+      each);
+  BOOST_TEST(flagged([](ImagingOptions& o) { o.fields = {1}; }) == Flagged({0, 1, 0, 1}), each);
+  BOOST_TEST(flagged([](ImagingOptions& o) { o.field_names = {"3C 48"}; }) == Flagged({1, 0, 1, 0}), each);
+  BOOST_TEST(
+      flagged([](ImagingOptions& o) { o.first_channel = 1, o.n_channels = 2; }) == Flagged({2, 2, 2, 2}),
+      each);
+  BOOST_CHECK_THROW(flagged([](ImagingOptions& o) { o.first_interval = 4; }), UsageError);
+  BOOST_CHECK_THROW(flagged([](ImagingOptions& o) { o.spws = {1}; }), UsageError);
+}
+
 // What a strategy sees at once: runs of one field, and no more than --chunk-size times of it.
 BOOST_AUTO_TEST_CASE(sequences_end_with_their_field_and_after_so_many_times) {
   Case made;

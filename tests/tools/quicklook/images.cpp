@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which part of an image is shown, and the brightness of sources in images of several times.
+// The part of an image that is shown, and the brightness of sources in images of several times.
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>

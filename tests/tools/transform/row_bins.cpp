@@ -116,6 +116,16 @@ BOOST_AUTO_TEST_CASE(own_intervals_end_at_gaps_and_where_time_jumps_back) {
   BOOST_TEST(bins[1].rows.size() == 2);
 }
 
+// A baseline that began anew comes after those that were open then.
+BOOST_AUTO_TEST_CASE(intervals_end_in_the_order_in_which_they_began) {
+  const auto bins =
+      bins_of({5e9, 60, 1}, {row_at(0, 1), row_at(0, 2), row_at(8, 1), row_at(8, 3), row_at(2, 2)});
+  BOOST_TEST_REQUIRE(bins.size() == 4u);
+  const std::vector<std::vector<std::uint32_t>> expected{{0}, {1, 4}, {2}, {3}};
+  for (std::size_t i = 0; i < bins.size(); ++i)
+    BOOST_TEST(bins[i].rows == expected[i], boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(open_bins_are_told_once_and_counted) {
   RowBins bins({5e9, 4, 0.05});
   for (std::uint32_t t = 0; t < 1000; ++t)
