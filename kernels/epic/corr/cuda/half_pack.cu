@@ -13,16 +13,21 @@ namespace {
 constexpr int kChunk = 8;  // halves of 16 bytes
 constexpr int kFragmentThreads = 128;
 
-/// sums |V_ij| <= sqrt(V_ii V_jj): no pair is larger than the largest power.
+/// sums |V_ij| <= sqrt(V_ii V_jj): no pair is larger than the largest power times the largest weight.
 __global__ void half_units(PairTask task, double* unit) {
   const PairValues channel(task, blockIdx.x);
-  double largest = 0;
-  for (int i = threadIdx.x; i < channel.n_input; i += 32) {
-    const int ant = i / task.n_pol, pol = i % task.n_pol;
-    largest = fmax(largest, channel.value(ant, pol, ant, pol).x);
+  double power = 0, weight = channel.weights == nullptr ? 1 : 0;
+  for (int i = threadIdx.x; i < channel.n_input; i += 32)
+    power = fmax(power, channel.turned(channel.sum(i, i), i, i, 1).x);
+  const int n_pair = channel.weights == nullptr ? 0 : task.n_ant * (task.n_ant - 1) / 2;
+  for (int pair = threadIdx.x; pair < n_pair; pair += 32)
+    weight = fmax(weight, static_cast<double>(channel.weights[pair]));
+  for (int step = 16; step > 0; step /= 2) {
+    power = fmax(power, __shfl_xor_sync(~0u, power, step));
+    weight = fmax(weight, __shfl_xor_sync(~0u, weight, step));
   }
-  for (int step = 16; step > 0; step /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, step));
   if (threadIdx.x > 0) return;
+  const double largest = power * weight;
   unit[blockIdx.x] = largest > 0 ? exp2(ceil(log2(largest)) - 14) : 1;
 }
 

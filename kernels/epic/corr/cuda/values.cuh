@@ -35,7 +35,7 @@ struct PairValues {
     const int2 sum = x_stage::tile_sum(task.tiles, channel, i, j);
     return {static_cast<double>(sum.x), static_cast<double>(sum.y)};
   }
-  /// V_ab of a < b with g and its weight.
+  /// V_ab of a < b with g and its weight; an antenna has none with itself.
   __device__ double2 value(int a, int p, int b, int q) const {
     return turned(sum(a * n_pol + p, b * n_pol + q), a * n_pol + p, b * n_pol + q, weight(a, b));
   }
