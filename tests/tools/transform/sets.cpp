@@ -143,6 +143,15 @@ BOOST_AUTO_TEST_CASE(means_are_those_of_a_loop) {
         BOOST_TEST(std::abs(exposure[row] - exposed) <= 1e-9);
         BOOST_TEST(std::abs(centroid[row] - made.time_s(first) - at_s / all) <= 2e-6);  // of MJD in seconds
         for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(std::abs(uvw[3 * row + k] - at[k] / all) <= 1e-9);
+      } else {  // without any weight all count the same
+        const auto n = static_cast<double>(end - first);
+        BOOST_TEST(std::abs(exposure[row] - 1.9 * n) <= 1e-9);
+        BOOST_TEST(std::abs(centroid[row] - time[row]) <= 2e-6);
+        for (std::size_t k = 0; k < 3; ++k) {
+          double sum = 0;
+          for (std::size_t t = first; t < end; ++t) sum += made.uvw_m(t, b, k);
+          BOOST_TEST(std::abs(uvw[3 * row + k] - sum / n) <= 1e-9);
+        }
       }
       for (std::size_t group = 0; group < 2; ++group)
         for (std::size_t p = 0; p < 4; ++p) {
