@@ -43,7 +43,8 @@ void add_voltage_options(Tool& tool, VoltageOptions& options) {
       ->type_name("LAT,LON,ALT");
   app.add_option("--flag-antennas", options.flag_antennas, "antennas to leave out: names or indices from 0")
       ->type_name("LIST");
-  tool.add_file("--gains", options.gains, "measured gains (CSV), or solutions of calibrate (H5Parm); data are divided by them");
+  tool.add_file("--gains", options.gains,
+                "measured gains (CSV), or solutions of calibrate (H5Parm); data are divided by them");
   app.add_option_function<std::string>(
          "--samples",
          [&options](const std::string& text) {
