@@ -86,10 +86,11 @@ void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& d
     });
   };
   if (sky.groups[g].residuals) {
-    FieldImages& field = sky.images[0];
-    if (products.resume) take_true_model(read_true_model(products, sky.fields[0], part), g, field);
+    FieldImages* field = imager.ranks.root() ? &sky.images[0] : nullptr;
+    if (products.resume && field != nullptr)
+      take_true_model(read_true_model(products, sky.fields[0], part), g, *field);
     make_first_images_on_device(imager, sky.groups[g], g, products.resume, field);
-    begin_with_residual(field);
+    if (field != nullptr) begin_with_residual(*field);
     return;
   }
   std::vector<GroupImages> sums;

@@ -36,7 +36,8 @@ struct PreparedGroup {
   Passes passes;
   std::unique_ptr<KeptVisibilities> kept;     ///< where a GPU keeps the visibilities for one gridding
   std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
-  std::vector<double> weight_sum;             ///< [plane] of those
+  std::vector<double> weight_sum;             ///< [plane] of all processes' visibilities
+  std::vector<double> own_weight_sum;         ///< [plane] of those on this process's GPU
 
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
 };

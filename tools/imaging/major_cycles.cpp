@@ -33,7 +33,8 @@ Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<st
 /// images. With `calibration` the group's gains are solved before.
 void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const std::string& folder,
                     calibrate::SelfCalibration* calibration = nullptr) {
-  if (sky.groups[g].residuals) return make_residuals_on_device(imager, sky.groups[g], g, sky.images[0]);
+  if (sky.groups[g].residuals)
+    return make_residuals_on_device(imager, sky.groups[g], g, imager.ranks.root() ? &sky.images[0] : nullptr);
   std::vector<Buffer<double, 3>> models;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     if (imager.ranks.root())

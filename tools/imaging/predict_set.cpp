@@ -70,13 +70,14 @@ Task make_task(const Tool& tool, const PredictionOptions& options, const Model& 
     return model.groups.empty() || choose_model(model.groups, hz).group == part;
   };
   task.block_bytes =
-      std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 8, 1'000'000, 512'000'000);
+      std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 8, 1'000'000, 256'000'000);
   const std::size_t n_planes = !options.imaging.aterms.empty() ? 4
                                : model.groups.empty()          ? simulate::stokes_of(model.sky).size()
                                                       : predicted_planes(options, model.groups[part]);
-  // Planes that are predicted, values that are written and their cells, and the column they are added to.
+  // Planes that are predicted, a little for products, which threads make in pieces, and the column that they
+  // are added to.
   const double n_products =
-      static_cast<double>(target.products().size()) * (options.combine() == Combine::replace ? 1.75 : 3);
+      static_cast<double>(target.products().size()) * (options.combine() == Combine::replace ? 0.25 : 1);
   task.visibility_bytes =
       static_cast<std::uint64_t>(sizeof(std::complex<float>) * (static_cast<double>(n_planes) + n_products));
   task.max_block = task.block_bytes / task.visibility_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Major cycles on a GPU that keeps the visibilities, if its memory holds them and everything that imaging
-// needs (kernels/idg/residual_imager.h). Elsewhere ResidualSource predicts block by block.
+// needs (kernels/idg/residual_imager.h); of several processes each keeps a share of the rows. Elsewhere
+// ResidualSource predicts block by block.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,12 @@
 
 namespace apsyn::imaging {
 
-/// GPU memory that a group would take; 0 if ResidualSource makes its residuals in any case: on the CPU, with
-/// several processes, A-terms, several fields, several passes, or w layers outside the GPU's memory.
+/// GPU memory that a group would take in this process; 0 if ResidualSource makes its residuals in any case:
+/// on the CPU, with A-terms, several fields, several passes, or w layers outside the GPU's memory.
 std::uint64_t bytes_on_device(const Imager& imager, const PreparedGroup& own);
 
-/// Whether the GPU has that much memory for all groups, in addition to imager.beside_on_device.
+/// Whether each process's GPU has that much memory for all groups, in addition to imager.beside_on_device.
+/// All processes ask together.
 bool fit_on_device(const Imager& imager, const std::vector<PreparedGroup>& groups);
 
 /// A line for people about where the major cycles of these groups get their visibilities; empty on the CPU.
@@ -29,10 +31,11 @@ void keep_on_device(Imager& imager, std::vector<PreparedGroup>& groups, const st
                     ImagingSource& data);
 
 /// For a group that is kept: makes its PSF and, with_model, the residual images for the present model.
+/// `images`: of the first process, which gets what all make; null in the others.
 void make_first_images_on_device(Imager& imager, PreparedGroup& own, std::size_t g, bool with_model,
-                                 FieldImages& images);
+                                 FieldImages* images);
 
 /// For a group that is kept: makes its residual images from the visibilities minus the model.
-void make_residuals_on_device(Imager& imager, PreparedGroup& own, std::size_t g, FieldImages& images);
+void make_residuals_on_device(Imager& imager, PreparedGroup& own, std::size_t g, FieldImages* images);
 
 }  // namespace apsyn::imaging

@@ -175,7 +175,7 @@ struct Run {
     keep_on_device(first, sky.groups, sky.fields, source);
     for (std::size_t g = 0; g < sky.groups.size(); ++g)
       if (sky.groups[g].residuals)
-        make_first_images_on_device(first, sky.groups[g], g, false, sky.images[0]);
+        make_first_images_on_device(first, sky.groups[g], g, false, &sky.images[0]);
       else
         take_sums(make_images(first, sky.groups[g], sky.fields, source)[0], first, g, sky.images[0]);
     before_cycles();
