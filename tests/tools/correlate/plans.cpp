@@ -45,7 +45,10 @@ struct Case {
     bytes.resize(bytes.size() + *header.file_size, '\1');
     return open_voltages(scratch.file("obs.dada", bytes), options.voltage);
   }
-  CorrelatePlan plan() { return make_plan(tool, options, open(), {}); }
+  CorrelatePlan plan() {
+    OpenedVoltages voltages = open();
+    return make_plan(tool, options, voltages, {});
+  }
 };
 
 bool same(const std::vector<double>& a, const std::vector<double>& b) {
