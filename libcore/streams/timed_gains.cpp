@@ -96,7 +96,7 @@ Buffer<std::complex<double>, 3> TimedGains::evaluate(double t_s) {
   if (!chain_) return gains;
   looked_s_ = t_s;
   warn_of_distance(t_s);
-  // what is held is that of the edge; tables of other times are as far from there as they are
+  // Outside the solutions those at their edge are held.
   double mjd_s = start_.mjd_seconds() + t_s;
   if (chain_->begin_mjd_s <= chain_->end_mjd_s)
     mjd_s = std::clamp(mjd_s, chain_->begin_mjd_s, chain_->end_mjd_s);

@@ -74,7 +74,7 @@ class RegionSink final : public ImageSink {
     put(head + "\n");
   }
   void write(const TimedImages& images) override {
-    // all images have the centre of the first
+    // All images have the centre of the first.
     if (regions_.empty()) regions_ = region_pixels(setup_, images.centre);
     const bool measured = images.images.regions.size() > 0;
     const std::span<const float> record = measured ? std::span<const float>() : record_.make(images.images);

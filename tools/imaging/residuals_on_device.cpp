@@ -17,30 +17,22 @@
 namespace apsyn::imaging {
 namespace {
 
-/// The rows of a block that this process keeps on its GPU: all have read all of them.
-struct OwnRows {
-  std::size_t first, n;
-  OwnRows(const Ranks& ranks, std::size_t n_rows) {
-    const auto rank = static_cast<std::size_t>(ranks.rank), size = static_cast<std::size_t>(ranks.size);
-    first = n_rows * rank / size;
-    n = n_rows * (rank + 1) / size - first;
-  }
-};
-
 void keep_group(Imager& imager, PreparedGroup& own, const Field& field, ImagingSource& data) {
   auto residuals =
       make_residual_imager(imager.device, own.fields[0].plan, imager.n_data_planes(), imager.threads());
   own.weight_sum.assign(imager.n_data_planes(), 0);
   own.own_weight_sum.assign(imager.n_data_planes(), 0);
+  // All processes read all rows, and each keeps its own.
+  const RankShare share = share_rows(imager.ranks, own.fields[0].plan.n_layers);
   BlockMover move;
   data.rewind(own.group);
   while (const ImagingBlock* block = data.next(imager.block_bytes)) {
     own.weights->apply(*block, imager.threads(), imager.weighted);
     add_weights(imager, imager.weighted, own.weight_sum);
     const std::size_t n_rows = imager.weighted.extent(0);
-    const OwnRows rows(imager.ranks, n_rows);
-    if (rows.n == 0) continue;
-    const GridBlock part = rows_of(move(*block, imager.weighted, field), rows.first, rows.n);
+    if (share.n_rows(n_rows) == 0) continue;
+    const GridBlock part =
+        rows_of(move(*block, imager.weighted, field), share.first_row(n_rows), share.n_rows(n_rows));
     if (imager.ranks.size > 1) add_weights(imager, part.weight, own.own_weight_sum);
     residuals->add(part);
   }

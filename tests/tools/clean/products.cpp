@@ -12,6 +12,7 @@
 #include "libcore/base/constants.h"
 #include "libcore/formats/fits/image.h"
 #include "tests/reference/scratch.h"
+#include "tests/support/no_source.h"
 
 using namespace apsyn;
 using namespace apsyn::clean;
@@ -19,14 +20,6 @@ using namespace apsyn::clean;
 BOOST_AUTO_TEST_SUITE(products)
 
 namespace {
-
-class NoSource final : public ImagingSource {
- public:
-  const ImagingInfo& info() const override { return info_; }
-  void rewind(const ChannelGroup&) override {}
-  bool read(ImagingBlock&, std::uint64_t) override { return false; }
-  ImagingInfo info_;
-};
 
 constexpr std::size_t kX = 12, kY = 10;
 const RestoringBeam kBeams[] = {{4e-4, 3e-4, 0.1}, {5e-4, 3e-4, 0.1}, {6e-4, 3e-4, 0.1}};

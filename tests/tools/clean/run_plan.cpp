@@ -7,6 +7,7 @@
 
 #include "libcore/base/error.h"
 #include "tests/reference/scratch.h"
+#include "tests/support/no_source.h"
 #include "tools/clean/products.h"
 #include "tools/clean/visibilities.h"
 
@@ -16,16 +17,6 @@ using namespace apsyn::clean;
 BOOST_AUTO_TEST_SUITE(run_plan)
 
 namespace {
-
-class NoSource final : public ImagingSource {
- public:
-  const ImagingInfo& info() const override { return info_; }
-  void rewind(const ChannelGroup&) override {}
-  bool read(ImagingBlock&, std::uint64_t) override { return false; }
-
- private:
-  ImagingInfo info_;
-};
 
 struct Case {
   Tool tool{"test", "plan"};

@@ -9,6 +9,7 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/sky/projection.h"
+#include "tests/support/no_source.h"
 #include "tools/imaging/field_images.h"
 #include "tools/imaging/images.h"
 #include "tools/imaging/survey.h"
@@ -19,14 +20,6 @@ using namespace apsyn::imaging;
 BOOST_AUTO_TEST_SUITE(fields)
 
 namespace {
-
-class NoSource final : public ImagingSource {
- public:
-  const ImagingInfo& info() const override { return info_; }
-  void rewind(const ChannelGroup&) override {}
-  bool read(ImagingBlock&, std::uint64_t) override { return false; }
-  ImagingInfo info_;
-};
 
 struct Case {
   Tool tool{"test", "fields"};

@@ -54,7 +54,7 @@ void compare(const Mix& mix, double factor, bool add) {
       if (add) sum += std::complex<double>(before[k * n_products + p]);
       worst = std::max(worst, std::abs(std::complex<double>(values[k * n_products + p]) - sum));
     }
-  BOOST_TEST(worst < 8 * std::numeric_limits<float>::epsilon());  // values of up to 5, rounded twice: 4.7e-7
+  BOOST_TEST(worst < 8 * std::numeric_limits<float>::epsilon());  // measured: 6.9e-7
 }
 
 }  // namespace
