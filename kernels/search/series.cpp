@@ -218,11 +218,13 @@ SegmentStatistics measure_segment(std::span<const float> values, std::span<const
 void search_series(const SeriesPlan& plan, SeriesState& state, std::span<const float> values,
                    std::span<const float> weights, float weight, bool ends, SeriesScratch& scratch,
                    std::vector<SeriesHit>& hits) {
-  state.kept.insert(state.kept.end(), values.begin(), values.end());
+  scratch.joined.assign(state.kept.begin(), state.kept.end());
+  scratch.joined.insert(scratch.joined.end(), values.begin(), values.end());
   const bool one_weight = weights.empty();
-  if (!one_weight && weights.size() != state.kept.size())
+  if (!one_weight && weights.size() != scratch.joined.size())
     throw std::length_error("search_series: as many weights as values are needed");
-  SeriesBuffer buffer{state.kept, weights, weight, segment_ends(state.kept.size(), plan.segment, ends)};
+  SeriesBuffer buffer{scratch.joined, weights, weight,
+                      segment_ends(scratch.joined.size(), plan.segment, ends)};
   float most = weight;
   if (!one_weight) {
     scratch.weights.assign(weights.begin(), weights.end());
@@ -241,12 +243,13 @@ void search_series(const SeriesPlan& plan, SeriesState& state, std::span<const f
     if (scratch.statistics[i].variance > 0)
       search.search(buffer.begin(i), buffer.ends[i], state.begin, scratch.statistics[i].slow, one_weight,
                     most);
+  const std::size_t n_searched = n_search == 0 ? 0 : buffer.ends[n_search - 1];
+  const auto rest = scratch.joined.begin() + static_cast<std::ptrdiff_t>(n_searched);
+  state.kept.assign(rest, scratch.joined.end());
+  state.begin += static_cast<std::int64_t>(n_searched);
   if (n_search == 0) return;
   state.before = scratch.statistics[n_search - 1];
   state.has_before = true;
-  state.begin += static_cast<std::int64_t>(buffer.ends[n_search - 1]);
-  state.kept.erase(state.kept.begin(),
-                   state.kept.begin() + static_cast<std::ptrdiff_t>(buffer.ends[n_search - 1]));
 }
 
 std::size_t buffer_samples(const CudaSeriesGroup& group) {

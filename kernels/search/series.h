@@ -58,6 +58,7 @@ inline constexpr std::size_t kMaxTileHits = 64;
 
 class SeriesScratch {
  public:
+  std::vector<float> joined;  ///< what a series kept, and its new values
   std::vector<float> values, weights, detrended, sums, weight_sums;
   std::vector<SegmentStatistics> statistics;
   std::vector<SeriesHit> above;
@@ -68,7 +69,7 @@ class SeriesScratch {
 /// whole ones count.
 std::vector<std::size_t> segment_ends(std::size_t n, std::size_t segment, bool ends);
 
-/// Appends state.kept and `values` and searches all segments but the last, which is kept; all if the series
+/// Joins state.kept and `values` and searches all segments but the last, which is kept; all if the series
 /// `ends`. `values` is a multiple of a segment unless it ends. `weights` are those of state.kept and of
 /// `values`; empty: all are `weight`.
 void search_series(const SeriesPlan& plan, SeriesState& state, std::span<const float> values,

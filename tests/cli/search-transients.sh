@@ -222,7 +222,7 @@ expect_stderr "--baseline 1s" "--widths"
 expect_exit 4 search-transients pulse.fil --device cuda:77
 expect_exit 2 search-transients pulse.fil --plot -
 expect_exit 2 search-transients pulse.fil --dm-range 0:100000 --dm-step 0.01
-expect_exit 1 search-transients pulse.fil --dm-range 0:100000 --max-memory 80MB -o none.csv
+expect_exit 1 search-transients pulse.fil --dm-range 0:100000 --max-memory 40MB -o none.csv
 expect_stderr "needs at least"
 expect_exit 1 search-transients none.fil -o none.csv
 expect_exit 3 search-transients pulse.csv -o none.csv

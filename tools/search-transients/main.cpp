@@ -6,6 +6,7 @@
 #include "libcore/plot/figure_file.h"
 #include "libcore/streams/open_samples.h"
 #include "libcore/system/parallel.h"
+#include "libcore/system/program_memory.h"
 #include "tools/search-transients/results.h"
 
 using namespace apsyn;
@@ -60,6 +61,7 @@ void report(const Tool& tool, const TransientSearch& search, const SearchPlan& p
 }
 
 void run(Tool& tool, const SearchOptions& options) {
+  keep_little_freed_memory(128 << 10);
   const CommonOptions& common = tool.common();
   const std::string output = common.output.empty() ? "-" : common.output;
   if (output != "-") check_output(output, common.overwrite);

@@ -23,7 +23,7 @@ constexpr double kPlotBytes = 40e6;
 /// Raw blocks that are under way between reading and searching.
 constexpr double kRawBlocks = 7;
 /// What the process takes by itself.
-constexpr double kFixedBytes = 7e6;
+constexpr double kFixedBytes = 9e6;
 
 std::size_t parse_width(std::string_view text, double sample_s, const std::string& all) {
   double samples = 0;
@@ -82,8 +82,7 @@ double memory_of(const SearchPlan& plan, const FilterbankInput& input, std::opti
     const TrialLevel& l = plan.dedispersion.levels[level];
     const double factor = static_cast<double>(l.factor);
     bytes += n_chan * static_cast<double>(plan.history()) / factor;
-    // what a series keeps, twice for the vector's growth
-    bytes += static_cast<double>(l.dm.size()) * (2.5 * block + gulp) / factor * 4;
+    bytes += static_cast<double>(l.dm.size()) * block / factor * 4;  // the last segment of each series
   }
   for (const DedispersionBatch& batch : plan.dedispersion.batches) {
     outs.push_back(static_cast<double>(batch.dm.size()) * gulp /
