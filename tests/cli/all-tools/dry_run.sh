@@ -55,6 +55,7 @@ expect_said idg-grid --size 300 --scale 60asec --channels-out 4 -o out small.ms
 expect_said clean --size 512 --scale 60asec --niter 300 -o out small.ms
 expect_said clean --size 256 --scale 60asec --niter 100 -o out large.ms
 expect_said clean --size 1000 --scale 30asec --niter 300 -o out small.ms
+expect_said clean --size 256 --scale 60asec --niter 100 --calibrate phase:4s,gain:8s -o out large.ms
 expect_said clean --size 300 --scale 60asec --niter 50 --pol IQUV --join-polarizations --algorithm multiscale -o out small.ms
 expect_said clean --size 400 --scale 60asec --niter 100 --channels-out 4 --join-channels -o out small.ms
 run idg-grid -q --size 1000 --scale 30asec --no-psf -o cube --pol IQUV small.ms

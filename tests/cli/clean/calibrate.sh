@@ -79,6 +79,18 @@ cp one-model.fits on-model.fits && cp one-residual.fits on-residual.fits
 run clean obs.ms --column RAW $image --calibrate phase:8s,gain:all --continue -o on
 awk -v on="$(rms on)" -v one="$(rms one)" 'BEGIN { exit !(on > 0 && on < 1.05 * one) }' || fail "continued: a residual of $(rms on) Jy, $(rms one) before"
 
+# Solutions without data are told of when they are more than a tenth.
+dead() {
+  rm -rf dead.ms && cp -r obs.ms dead.ms
+  run flag -q dead.ms --antennas "$(seq -s, "$@")"
+  # shellcheck disable=SC2086
+  run clean dead.ms --column RAW $image --calibrate phase:all --overwrite -o dead
+}
+dead 3 10
+! grep -q "solutions are flagged" "$(stderr_file)" || fail "8 of 128 dead antennas are called many"
+dead 3 22
+expect_stderr "40 of 256 solutions are flagged"
+
 # A plan says what will be solved, and does nothing.
 # shellcheck disable=SC2086
 run clean obs.ms --column RAW $image $entries -o plan --calibrate-solutions plan.h5 --dry-run

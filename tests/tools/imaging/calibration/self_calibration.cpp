@@ -422,6 +422,30 @@ BOOST_AUTO_TEST_CASE(a_term_replaces_what_it_can_describe_at_least_as_often) {
   BOOST_TEST(!replaces(of("amplitude:10s"), of("phase:10s")));
 }
 
+// What a plan adds for planes, groups and data that a block has room for: a value of a prediction beside each
+// plane's visibility and weight, and in all groups the solutions of each slot, antenna and hand.
+BOOST_AUTO_TEST_CASE(memory_grows_with_planes_groups_and_blocks) {
+  constexpr std::size_t kAntennas = 8, kHands = 2, kProducts = 2;
+  const Observation data(kAntennas, kSources, {});
+  const CalibratedSet set = data.set();
+  const SelfCalibrationSettings settings = settings_of("phase:40s,gain:all");
+  const auto bytes = [&](std::size_t n_groups, std::size_t n_planes, std::uint64_t n_block_cells) {
+    return SelfCalibration::bytes(set, settings, n_groups, n_planes,
+                                  n_block_cells * ImagingBlock::kValueBytes * kProducts);
+  };
+  std::uint64_t n_cells = 0;
+  for (const MsIntegration& integration : set.integrations)
+    n_cells += static_cast<std::uint64_t>(integration.n_rows) * kChannels;
+  BOOST_TEST_REQUIRE(n_cells > 40u);
+  constexpr std::uint64_t kPlaneBytes = 8 + 4 + 8, kCellBytes = kProducts * 4 + kHands * 8;
+  BOOST_TEST(bytes(1, 3, 40) - bytes(1, 1, 40) == 2 * 40 * kPlaneBytes);
+  BOOST_TEST(bytes(1, 1, 40) - bytes(1, 1, 30) == 10 * (kPlaneBytes + kCellBytes));
+  // A block has no more than all data.
+  BOOST_TEST(bytes(1, 2, 10 * n_cells) - bytes(1, 2, 40) == (n_cells - 40) * (2 * kPlaneBytes + kCellBytes));
+  constexpr std::uint64_t kSlots = kIntegrations * 10 / 40 + 1, kSolutionBytes = 100;
+  BOOST_TEST(bytes(4, 1, 40) - bytes(1, 1, 40) == 3 * kSlots * kAntennas * kHands * kSolutionBytes);
+}
+
 BOOST_AUTO_TEST_CASE(entries_are_parsed_or_refused_by_name) {
   const auto entries = parse_entries("phase:30s,gain:2min,amplitude,scalar-phase:all");
   BOOST_TEST_REQUIRE(entries.size() == 4u);
