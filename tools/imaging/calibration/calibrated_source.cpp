@@ -72,7 +72,8 @@ bool CalibratedSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
 }
 
 void CalibratedSource::find_gains(const ImagingBlock& raw) {
-  std::map<std::size_t, std::unique_ptr<AppliedGains>> used;
+  decltype(gains_) used;
+  const std::size_t part = chain_->part_of(raw);
   gains_of_row_.resize(raw.time_mjd_s.size());
   double last_s = NAN;
   const AppliedGains* last = nullptr;
@@ -82,11 +83,11 @@ void CalibratedSource::find_gains(const ImagingBlock& raw) {
       last_s = time_s;
       const std::size_t integration =
           std::min(integration_at(integrations_, time_s), integrations_.size() - 1);
-      auto& own = used[integration];
+      auto& own = used[{part, integration}];
       if (!own) {
-        const auto former = gains_.find(integration);
+        const auto former = gains_.find({part, integration});
         own = former != gains_.end() && former->second ? std::move(former->second)
-                                                       : gains_at(integration, raw.data.extent(1));
+                                                       : gains_at(part, integration, raw.data.extent(1));
       }
       last = own.get();
     }
@@ -95,8 +96,9 @@ void CalibratedSource::find_gains(const ImagingBlock& raw) {
   gains_ = std::move(used);
 }
 
-std::unique_ptr<AppliedGains> CalibratedSource::gains_at(std::size_t integration, std::size_t n_chan) const {
-  const KnownGains known = chain_->gains(integration);
+std::unique_ptr<AppliedGains> CalibratedSource::gains_at(std::size_t part, std::size_t integration,
+                                                         std::size_t n_chan) const {
+  const KnownGains known = chain_->gains(part, integration);
   const std::size_t n_antennas = known.value.extent(1), n_hands = known.value.extent(2);
   Buffer<std::complex<double>, 3> gains({n_antennas, n_chan, 2});
   Buffer<std::uint8_t, 2> flagged({n_antennas, n_chan});

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/calibrate/apply_gains.h"
@@ -37,7 +38,7 @@ class CalibratedSource final : public ImagingSource {
  private:
   /// Points gains_of_row_ at the gains of each row's time.
   void find_gains(const ImagingBlock& raw);
-  std::unique_ptr<AppliedGains> gains_at(std::size_t integration, std::size_t n_chan) const;
+  std::unique_ptr<AppliedGains> gains_at(std::size_t part, std::size_t integration, std::size_t n_chan) const;
   void correct(const ImagingBlock& raw, std::size_t first, std::size_t end, ImagingBlock& block) const;
 
   ImagingSource& products_;
@@ -48,8 +49,9 @@ class CalibratedSource final : public ImagingSource {
   const GainChain* chain_ = nullptr;  ///< of the group that is read; null: none
   unsigned n_threads_;
   ImagingInfo info_;
-  std::vector<std::size_t> channels_;                           ///< all of the block
-  std::map<std::size_t, std::unique_ptr<AppliedGains>> gains_;  ///< of the block's integrations
+  std::vector<std::size_t> channels_;  ///< all of the block
+  /// Of the block's window and integrations: [{part, integration}].
+  std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<AppliedGains>> gains_;
   std::vector<const AppliedGains*> gains_of_row_;
 };
 

@@ -51,6 +51,12 @@ bool is_good(std::complex<float> gain) {
 
 }  // namespace
 
+std::size_t CalibratedSet::max_channels() const {
+  std::size_t max = 0;
+  for (const MsSpectralWindow& window : windows) max = std::max(max, window.channel_hz.size());
+  return max;
+}
+
 std::uint64_t slot_bytes(const CalibratedSet& set, std::size_t n_channels, std::size_t n_cells,
                          std::size_t n_rows) {
   constexpr std::uint64_t kPromoted = 3;  // float64 sums beside those in float32
@@ -72,41 +78,47 @@ EntrySolver::Outcome EntrySolver::solve(std::size_t entry, const std::vector<Tim
                                         PredictionStore& predictions, std::uint64_t max_bytes) {
   predictions_ = &predictions;
   max_bytes_ = max_bytes;
-  const ChannelGroup& group = chain_.group();
   result_.options = settings_.entries[entry];
   result_.slots = slots;
-  result_.blocks = {ChannelBlocks{{}, {group.centre_hz()}, {group.width_hz}}};
-  result_.solutions.resize(1);
-  result_.solutions[0].resize(slots.size());
   kept_ = chain_.before(result_.options);
-  former_fit_.resize(slots.size());
-  found_fit_.resize(slots.size());
-  products_.rewind(group);
-  const ImagingBlock* first = products_.next(max_bytes_);
+  std::vector<WindowSlot> all;
+  for (const WindowPart& part : chain_.parts()) {
+    result_.blocks.push_back(ChannelBlocks{{}, {part.centre_hz}, {part.width_hz}});
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) all.push_back({layout_.size(), slot});
+    layout_.push_back(layout_of(set_, part.n_channels));
+  }
+  const std::size_t n_parts = layout_.size();
+  result_.solutions.resize(n_parts);
+  for (auto& of_part : result_.solutions) of_part.resize(slots.size());
+  former_fit_.assign(n_parts, std::vector<ModelFit>(slots.size()));
+  found_fit_ = former_fit_;
+  products_.rewind(chain_.group());
   Outcome outcome;
-  if (first == nullptr) return outcome;
-  layout_ = layout_of(set_, first->channel_hz.size());
+  if (products_.next(max_bytes_) == nullptr) return outcome;
   plan_cells();
 
-  std::vector<std::size_t> all(slots.size());
-  for (std::size_t slot = 0; slot < all.size(); ++slot) all[slot] = slot;
   solve_slots(all, {});
-  const auto outliers = find_outliers(result_.solutions[0]);
-  std::vector<std::size_t> again;
-  for (std::size_t slot = 0; slot < outliers.size(); ++slot)
-    if (outliers[slot].size() > 0) again.push_back(slot);
+  std::vector<std::vector<Buffer<FlagReason, 3>>> outliers;
+  std::vector<WindowSlot> again;
+  for (std::size_t part = 0; part < n_parts; ++part) {
+    outliers.push_back(find_outliers(result_.solutions[part]));
+    for (std::size_t slot = 0; slot < outliers[part].size(); ++slot)
+      if (outliers[part][slot].size() > 0) again.push_back({part, slot});
+  }
   if (!again.empty()) solve_slots(again, outliers);
 
   const TableKind kind = tables_of(result_.options, result_.solutions[0][0].n_values)[0];
   outcome.link = {entry, result_.options, slots, make_table(result_, kind, set_.antennas.size())};
-  const double factor = normalise(outcome.link.table), scale = factor * factor;
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    outcome.chi2_former += former_fit_[slot].chi2();
-    outcome.chi2_found += found_fit_[slot].chi2(scale);
-    outcome.n_samples += found_fit_[slot].n_samples;
+  // Each window keeps its flux scale, so that gains do not take the model's spectrum.
+  const std::vector<double> factor = normalise_channels(outcome.link.table);
+  for (const WindowSlot& at : all) {
+    const ModelFit &former = former_fit_[at.part][at.slot], &found = found_fit_[at.part][at.slot];
+    outcome.chi2_former += former.chi2();
+    outcome.chi2_found += found.chi2(factor[at.part] * factor[at.part]);
+    outcome.n_samples += found.n_samples;
     constexpr double kRounding = 1e-6;  // of sums in float32
-    outcome.rounding += kRounding * found_fit_[slot].data_power;
-    for (const float weight : result_.solutions[0][slot].weight) outcome.solved |= weight > 0;
+    outcome.rounding += kRounding * found.data_power;
+    for (const float weight : result_.solutions[at.part][at.slot].weight) outcome.solved |= weight > 0;
   }
   outcome.found = std::move(result_);
   return outcome;
@@ -134,29 +146,34 @@ void EntrySolver::plan_cells() {
     max_cells = std::max(max_cells, end - first_cell_.back());
   }
   first_cell_.push_back(first_of_.size());
-  sums_.resize(first_of_.size());
-  const std::uint64_t bytes = slot_bytes(set_, layout_.block.size(), max_cells, max_rows);
+  sums_.resize(layout_.size());
+  for (auto& of_part : sums_) of_part.resize(first_of_.size());
+  std::size_t max_channels = 0;
+  for (const SumLayout& layout : layout_) max_channels = std::max(max_channels, layout.block.size());
+  const std::uint64_t bytes = slot_bytes(set_, max_channels, max_cells, max_rows);
   slots_at_once_ = std::max<std::uint64_t>(1, settings_.sums_bytes / std::max<std::uint64_t>(1, bytes));
 }
 
-void EntrySolver::solve_slots(const std::vector<std::size_t>& wanted,
-                              const std::vector<Buffer<FlagReason, 3>>& excluded) {
+void EntrySolver::solve_slots(const std::vector<WindowSlot>& wanted,
+                              const std::vector<std::vector<Buffer<FlagReason, 3>>>& excluded) {
   for (std::size_t first = 0; first < wanted.size(); first += slots_at_once_) {
-    const std::size_t end = std::min(wanted.size(), first + slots_at_once_);
-    accumulate(wanted, first, end);
-    for (std::size_t i = first; i < end; ++i)
-      solve_slot_of(wanted[i], excluded.empty() ? ExcludedSolutions() : excluded[wanted[i]].view());
-    for (auto& sums : sums_) sums.reset();
+    const std::span<const WindowSlot> now(wanted.data() + first,
+                                          std::min<std::size_t>(slots_at_once_, wanted.size() - first));
+    accumulate(now);
+    for (const WindowSlot& at : now)
+      solve_slot_of(at, excluded.empty() ? ExcludedSolutions() : excluded[at.part][at.slot].view());
+    for (auto& of_part : sums_)
+      for (auto& sums : of_part) sums.reset();
   }
 }
 
-void EntrySolver::accumulate(const std::vector<std::size_t>& wanted, std::size_t first, std::size_t end) {
-  std::vector<char> is_wanted(result_.slots.size(), 0);
-  for (std::size_t i = first; i < end; ++i) is_wanted[wanted[i]] = 1;
+void EntrySolver::accumulate(std::span<const WindowSlot> wanted) {
+  std::vector<std::vector<char>> is_wanted(layout_.size(), std::vector<char>(result_.slots.size(), 0));
+  for (const WindowSlot& at : wanted) is_wanted[at.part][at.slot] = 1;
   products_.rewind(chain_.group());
   predictions_->rewind();
   while (const ImagingBlock* block = products_.next(max_bytes_)) {
-    const std::size_t n_row = block->time_mjd_s.size();
+    const std::size_t n_row = block->time_mjd_s.size(), part = chain_.part_of(*block);
     predicted_.resize_for_overwrite({n_row, block->channel_hz.size(), mix_.planes.size()});
     cell_.resize_for_overwrite({n_row});
     std::vector<std::size_t> touched;
@@ -166,7 +183,7 @@ void EntrySolver::accumulate(const std::vector<std::size_t>& wanted, std::size_t
       if (block->time_mjd_s[row] != last_s) {
         last_s = block->time_mjd_s[row];
         last_cell = cell_of_[std::min(integration_at(set_.integrations, last_s), cell_of_.size() - 1)];
-        if (!is_wanted[slot_of_[last_cell]])
+        if (!is_wanted[part][slot_of_[last_cell]])
           last_cell = SIZE_MAX;
         else if (std::find(touched.begin(), touched.end(), last_cell) == touched.end())
           touched.push_back(last_cell);
@@ -177,18 +194,19 @@ void EntrySolver::accumulate(const std::vector<std::size_t>& wanted, std::size_t
     if (touched.empty())
       predictions_->skip(predicted_);
     else
-      add(*block, touched);
+      add(*block, part, touched);
   }
 }
 
-void EntrySolver::add(const ImagingBlock& block, const std::vector<std::size_t>& touched) {
+void EntrySolver::add(const ImagingBlock& block, std::size_t part, const std::vector<std::size_t>& touched) {
   predictions_->copy(predicted_);
   make_model();
   weigh(block);
   std::vector<CalibrationSums*> cells;
   for (const std::size_t cell : touched) {
-    if (!sums_[cell]) sums_[cell] = std::make_unique<CalibrationSums>(layout_);
-    cells.push_back(sums_[cell].get());
+    auto& sums = sums_[part][cell];
+    if (!sums) sums = std::make_unique<CalibrationSums>(layout_[part]);
+    cells.push_back(sums.get());
   }
   add_samples({block.station.view(), block.data.view(), weight_.view(), model_.view(), cell_.view()}, cells,
               settings_.n_threads);
@@ -241,17 +259,18 @@ void EntrySolver::weigh(const ImagingBlock& block) {
   });
 }
 
-void EntrySolver::solve_slot_of(std::size_t slot, ExcludedSolutions excluded) {
+void EntrySolver::solve_slot_of(const WindowSlot& at, ExcludedSolutions excluded) {
+  const auto [part, slot] = at;
   std::vector<const CalibrationSums*> cells;
   std::vector<std::size_t> numbers;
   std::vector<KnownGains> kept;
   for (std::size_t cell = first_cell_[slot]; cell < first_cell_[slot + 1]; ++cell)
-    if (sums_[cell]) {
-      cells.push_back(sums_[cell].get());
+    if (const auto& sums = sums_[part][cell]) {
+      cells.push_back(sums.get());
       numbers.push_back(cell);
-      if (!kept_.empty()) kept.push_back(kept_.gains(first_of_[cell]));
+      if (!kept_.empty()) kept.push_back(kept_.gains(part, first_of_[cell]));
     }
-  const CalibrationSums nothing = cells.empty() ? CalibrationSums(layout_) : CalibrationSums();
+  const CalibrationSums nothing = cells.empty() ? CalibrationSums(layout_[part]) : CalibrationSums();
   const bool any = !cells.empty();
   if (!any) cells.push_back(&nothing);
   std::vector<const KnownGains*> known;
@@ -266,11 +285,11 @@ void EntrySolver::solve_slot_of(std::size_t slot, ExcludedSolutions excluded) {
   settings.term = result_.options.term;
   settings.reference = reference_.value_or(0);
   settings.n_threads = settings_.n_threads;
-  std::vector<SlotSolutions>& solutions = result_.solutions[0];
+  std::vector<SlotSolutions>& solutions = result_.solutions[part];
   const SlotSolutions* start =
       slot > 0 && solutions[slot - 1].n_antennas > 0 ? &solutions[slot - 1] : nullptr;
-  solutions[slot] = solve_slot(own, result_.blocks[0].freq_hz, settings, excluded, start);
-  if (any) compare(slot, own, numbers);
+  solutions[slot] = solve_slot(own, result_.blocks[part].freq_hz, settings, excluded, start);
+  if (any) compare(at, own, numbers);
 }
 
 void EntrySolver::choose_reference(const SlotCells& cells) {
@@ -296,13 +315,14 @@ bool EntrySolver::refuse_underdetermined(SlotSolutions& solution, const ModelFit
   return true;
 }
 
-void EntrySolver::compare(std::size_t slot, SlotCells cells, const std::vector<std::size_t>& numbers) {
-  SlotSolutions& solution = result_.solutions[0][slot];
+void EntrySolver::compare(const WindowSlot& at, SlotCells cells, const std::vector<std::size_t>& numbers) {
+  const auto [part, slot] = at;
+  SlotSolutions& solution = result_.solutions[part][slot];
   const std::uint32_t block[] = {0};
   std::vector<KnownGains> former, found;
-  const KnownGains own = gains_of(solution, block, result_.blocks[0].freq_hz);
+  const KnownGains own = gains_of(solution, block, result_.blocks[part].freq_hz);
   for (const std::size_t cell : numbers) {
-    KnownGains before = chain_.gains(first_of_[cell]), with = kept_.gains(first_of_[cell]);
+    KnownGains before = chain_.gains(part, first_of_[cell]), with = kept_.gains(part, first_of_[cell]);
     for (std::size_t antenna = 0; antenna < set_.antennas.size(); ++antenna)
       for (std::size_t hand = 0; hand < before.value.extent(2); ++hand) {
         std::complex<float>&a = before.value(0, antenna, hand), &b = with.value(0, antenna, hand);
@@ -321,8 +341,8 @@ void EntrySolver::compare(std::size_t slot, SlotCells cells, const std::vector<s
   };
   const ModelFit fit = fit_of(found);
   const bool refused = refuse_underdetermined(solution, fit);
-  found_fit_[slot] = refused ? ModelFit() : fit;
-  former_fit_[slot] = refused ? ModelFit() : fit_of(former);
+  found_fit_[part][slot] = refused ? ModelFit() : fit;
+  former_fit_[part][slot] = refused ? ModelFit() : fit_of(former);
 }
 
 }  // namespace apsyn::calibrate

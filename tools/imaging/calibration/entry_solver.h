@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Solves one term for one channel group, from visibilities and predictions in memory.
+// Solves one term for one channel group, each of its spectral windows by itself, from visibilities and
+// predictions in memory.
 #pragma once
 
 #include <complex>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,8 @@ struct CalibratedSet {
   std::vector<SolutionAntenna> antennas;
   std::vector<MsIntegration> integrations;
   std::optional<SkyDirection> field_centre;
-  std::size_t n_channels = 0;  ///< of its window
+  std::vector<MsSpectralWindow> windows;  ///< their selected channels
+  std::size_t max_channels() const;       ///< of a window
   std::size_t n_hands() const { return products.size() == 1 ? 1 : 2; }
 };
 
@@ -73,19 +76,24 @@ class EntrySolver {
                 std::uint64_t max_bytes);
 
  private:
+  /// A slot of a window: sums and solutions are made of each by itself.
+  struct WindowSlot {
+    std::size_t part, slot;
+  };
   void plan_cells();
-  /// The sums of the slots [first, end) of `wanted`.
-  void accumulate(const std::vector<std::size_t>& wanted, std::size_t first, std::size_t end);
-  void add(const ImagingBlock& block, const std::vector<std::size_t>& touched);
+  /// The sums of `wanted`.
+  void accumulate(std::span<const WindowSlot> wanted);
+  void add(const ImagingBlock& block, std::size_t part, const std::vector<std::size_t>& touched);
   void weigh(const ImagingBlock& block);
   void make_model();
-  void solve_slots(const std::vector<std::size_t>& wanted,
-                   const std::vector<Buffer<FlagReason, 3>>& excluded);
-  void solve_slot_of(std::size_t slot, ExcludedSolutions excluded);
+  /// `excluded`: [part][slot], or empty.
+  void solve_slots(const std::vector<WindowSlot>& wanted,
+                   const std::vector<std::vector<Buffer<FlagReason, 3>>>& excluded);
+  void solve_slot_of(const WindowSlot& at, ExcludedSolutions excluded);
   void choose_reference(const SlotCells& cells);
   /// Flags a slot that has fewer data than unknowns. Returns whether it did.
   bool refuse_underdetermined(SlotSolutions& solution, const ModelFit& fit) const;
-  void compare(std::size_t slot, SlotCells cells, const std::vector<std::size_t>& numbers);
+  void compare(const WindowSlot& at, SlotCells cells, const std::vector<std::size_t>& numbers);
 
   ImagingSource& products_;
   const CalibratedSet& set_;
@@ -98,15 +106,15 @@ class EntrySolver {
   PredictionStore* predictions_ = nullptr;
   std::uint64_t max_bytes_ = 0;
   TermResult result_;
-  SumLayout layout_;
+  std::vector<SumLayout> layout_;        ///< [part]
   std::vector<std::uint32_t> cell_of_;   ///< [integration]
   std::vector<std::size_t> first_of_;    ///< [cell] its first integration
   std::vector<std::uint32_t> slot_of_;   ///< [cell]
   std::vector<std::size_t> first_cell_;  ///< [slot], and one more for the end
   std::size_t slots_at_once_ = 1;
-  std::vector<std::unique_ptr<CalibrationSums>> sums_;  ///< [cell] of the slots at work
-  std::vector<ModelFit> former_fit_, found_fit_;        ///< [slot]
-  Buffer<std::uint32_t, 1> cell_;                       ///< [row]
+  std::vector<std::vector<std::unique_ptr<CalibrationSums>>> sums_;  ///< [part][cell] of the slots at work
+  std::vector<std::vector<ModelFit>> former_fit_, found_fit_;        ///< [part][slot]
+  Buffer<std::uint32_t, 1> cell_;                                    ///< [row]
   Buffer<float, 3> weight_;
   PredictionStore::Data predicted_;
   Buffer<std::complex<float>, 3> model_;  ///< [row][chan][hand, or one for both]

@@ -112,9 +112,6 @@ CalibratedSet read_calibrated_set(const std::string& path, const ImagingOptions&
   selection.first_channel = options.first_channel;
   selection.n_channels = options.n_channels;
   const MeasurementSetReader reader(path, selection);
-  if (reader.spectral_windows().size() > 1)
-    throw UsageError("{}: {} has {} spectral windows, whose gains differ: choose one with --spw", kOption,
-                     path, reader.spectral_windows().size());
   CalibratedSet set;
   set.path = path;
   set.products = reader.products();
@@ -123,7 +120,7 @@ CalibratedSet read_calibrated_set(const std::string& path, const ImagingOptions&
   set.integrations = reader.integrations();
   if (set.integrations.empty() || reader.spectral_windows().empty())
     throw FailureError("{}: no usable data: no row is selected", path);
-  set.n_channels = reader.spectral_windows()[0].channel_hz.size();
+  set.windows = reader.spectral_windows();
   if (!reader.fields_with_rows().empty())
     set.field_centre = reader.fields()[static_cast<std::size_t>(reader.fields_with_rows()[0])].phase_centre;
   return set;
@@ -142,7 +139,8 @@ SelfCalibration::SelfCalibration(ImagingSource& products, CalibratedSet set, Sel
                    settings_.n_threads) {
   for (const TermOptions& entry : settings_.entries)
     slots_.push_back(make_slots(set_.integrations, entry.interval_s));
-  for (const ChannelGroup& group : groups) chains_.emplace_back(group, set_.antennas.size(), set_.n_hands());
+  for (const ChannelGroup& group : groups)
+    chains_.emplace_back(group, parts_of(set_.windows, group), set_.antennas.size(), set_.n_hands());
 }
 
 std::size_t SelfCalibration::find(const ChannelGroup& group) const {
@@ -197,6 +195,18 @@ bool SelfCalibration::end_entry() {
   return std::exchange(moved_, false);
 }
 
+std::vector<SelfCalibration::GroupPart> SelfCalibration::places_by_frequency() const {
+  std::vector<GroupPart> places;
+  for (std::size_t g = 0; g < chains_.size(); ++g)
+    for (std::size_t part = 0; part < chains_[g].parts().size(); ++part) places.push_back({g, part});
+  const auto centre_hz = [&](const GroupPart& place) {
+    return chains_[place.group].parts()[place.part].centre_hz;
+  };
+  std::sort(places.begin(), places.end(),
+            [&](const GroupPart& a, const GroupPart& b) { return centre_hz(a) < centre_hz(b); });
+  return places;
+}
+
 SolutionTable SelfCalibration::table_of(std::size_t entry) const {
   std::vector<const SolutionTable*> of_group(chains_.size(), nullptr);
   const SolutionTable* any = nullptr;
@@ -208,21 +218,25 @@ SolutionTable SelfCalibration::table_of(std::size_t entry) const {
   table.term = any->term;
   table.time_mjd_s = any->time_mjd_s;
   table.interval_s = any->interval_s;
-  for (const GainChain& chain : chains_) {
-    table.freq_hz.push_back(chain.group().centre_hz());
-    table.width_hz.push_back(chains_.size() > 1 ? chain.group().width_hz : 0);
+  const std::vector<GroupPart> places = places_by_frequency();
+  for (const auto& [g, part] : places) {
+    const WindowPart& own = chains_[g].parts()[part];
+    table.freq_hz.push_back(own.centre_hz);
+    table.width_hz.push_back(places.size() > 1 ? own.width_hz : 0);
   }
   const std::size_t n_antennas = set_.antennas.size(), n_pol = any->n_pol();
   table.resize(n_antennas, n_pol);
   table.flag.resize(table.values.shape());
   for (std::size_t time = 0; time < table.n_time(); ++time)
     for (std::size_t antenna = 0; antenna < n_antennas; ++antenna)
-      for (std::size_t g = 0; g < chains_.size(); ++g)
+      for (std::size_t place = 0; place < places.size(); ++place) {
+        const auto [g, part] = places[place];
         for (std::size_t pol = 0; of_group[g] != nullptr && pol < n_pol; ++pol) {
-          table.values(time, 0, antenna, g, pol) = of_group[g]->values(time, 0, antenna, 0, pol);
-          table.weight(time, 0, antenna, g, pol) = of_group[g]->weight(time, 0, antenna, 0, pol);
-          table.flag(time, 0, antenna, g, pol) = of_group[g]->flag(time, 0, antenna, 0, pol);
+          table.values(time, 0, antenna, place, pol) = of_group[g]->values(time, 0, antenna, part, pol);
+          table.weight(time, 0, antenna, place, pol) = of_group[g]->weight(time, 0, antenna, part, pol);
+          table.flag(time, 0, antenna, place, pol) = of_group[g]->flag(time, 0, antenna, part, pol);
         }
+      }
   return table;
 }
 
@@ -243,7 +257,7 @@ Solutions SelfCalibration::solutions(const std::vector<std::string>& history) co
   unity.term = "phase";
   unity.time_mjd_s = {whole.centre_mjd_s};
   unity.interval_s = {0};
-  unity.freq_hz = {chains_[0].group().centre_hz()};
+  unity.freq_hz = {chains_[0].parts()[0].centre_hz};
   unity.width_hz = {0};
   unity.resize(set_.antennas.size(), set_.n_hands());
   return solutions;
@@ -251,7 +265,8 @@ Solutions SelfCalibration::solutions(const std::vector<std::string>& history) co
 
 std::uint64_t SelfCalibration::bytes(const CalibratedSet& set, const SelfCalibrationSettings& settings,
                                      std::size_t n_groups, std::size_t n_planes, std::uint64_t block_bytes) {
-  const std::size_t n = set.integrations.size();
+  const std::size_t n = set.integrations.size(), n_windows = set.windows.size(),
+                    n_channels = set.max_channels();
   std::vector<std::vector<TimeSlot>> all;
   std::uint64_t sums = 0, tables = 0;
   for (const TermOptions& entry : settings.entries) {
@@ -262,20 +277,21 @@ std::uint64_t SelfCalibration::bytes(const CalibratedSet& set, const SelfCalibra
     std::size_t most = 0;
     for (const TimeSlot& slot : all.back())
       most = std::max<std::size_t>(most, cells[slot.first + slot.n - 1] - cells[slot.first] + 1u);
-    const std::uint64_t one = slot_bytes(set, set.n_channels, most, max_rows),
+    const std::uint64_t one = slot_bytes(set, n_channels, most, max_rows),
                         at_once = std::max<std::uint64_t>(1, settings.sums_bytes / one);
     // A solver's copy of a slot, before and after known gains are applied.
-    sums = std::max(sums, std::min(at_once * one, slot_bytes(set, set.n_channels, n_cells, max_rows)) +
-                              2 * slot_bytes(set, set.n_channels, 1, 1));
+    sums =
+        std::max(sums, std::min(at_once * one, n_windows * slot_bytes(set, n_channels, n_cells, max_rows)) +
+                           2 * slot_bytes(set, n_channels, 1, 1));
     constexpr std::uint64_t kSolutionBytes = 100;
-    tables += n_groups * all.back().size() * set.antennas.size() * set.n_hands() * kSolutionBytes;
+    tables += n_groups * n_windows * all.back().size() * set.antennas.size() * set.n_hands() * kSolutionBytes;
   }
   std::uint64_t n_rows = 0;
   for (const MsIntegration& integration : set.integrations)
     n_rows += static_cast<std::uint64_t>(integration.n_rows);
   const std::size_t n_products = set.products.size();
   const std::uint64_t product_bytes = ImagingBlock::kValueBytes * n_products,
-                      n_cells = std::min(n_rows * set.n_channels, block_bytes / product_bytes);
+                      n_cells = std::min(n_rows * n_channels, block_bytes / product_bytes);
   // Of a block: planes, and while a term is solved weights, predictions and the model.
   return sums + tables +
          n_cells * (n_planes * (ImagingBlock::kValueBytes + sizeof(std::complex<float>)) +

@@ -5,13 +5,13 @@
 // model that lacks faint sources, or has artefacts, are wrong by these, and cleaning ends only when model and
 // gains agree.
 //
-// Of every slot (an interval of time and all channels of a group) the solver needs only the sums of
-// kernels/calibrate/sums.h. They are made from visibilities and predictions that the cycle holds anyway, for
-// as many slots at a time as memory allows.
+// Of every slot (an interval of time and the channels that a group has in a window) the solver needs only the
+// sums of kernels/calibrate/sums.h. They are made from visibilities and predictions that the cycle holds
+// anyway, for as many slots at a time as memory allows.
 //
 // What a new entry cannot describe stays: phases of 10 s are applied while gains of 60 s are solved
-// (gain_chain.h). Amplitudes are scaled to a mean log|g| of 0, so that the flux scale stays. If data and
-// model then differ more than with the former gains, these return.
+// (gain_chain.h). Amplitudes of each window are scaled to a mean log|g| of 0, so that the flux scale stays.
+// If data and model then differ more than with the former gains, these return.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ std::vector<TermOptions> parse_entries(const std::string& text);
 /// "phase:30s", for messages.
 std::string label_of(const TermOptions& entry);
 
-/// Reads the scalars of the rows. UsageError for several windows and for products that have no gains.
+/// Reads the scalars of the rows. UsageError for products that have no gains.
 CalibratedSet read_calibrated_set(const std::string& path, const ImagingOptions& selection);
 
 class SelfCalibration {
@@ -73,8 +73,13 @@ class SelfCalibration {
                              std::size_t n_groups, std::size_t n_planes, std::uint64_t block_bytes);
 
  private:
+  /// A window's part of a group.
+  struct GroupPart {
+    std::size_t group, part;
+  };
   std::size_t find(const ChannelGroup& group) const;
-  /// The table of an entry for all groups: of unity where a group has none of it.
+  std::vector<GroupPart> places_by_frequency() const;
+  /// The table of an entry for all groups and windows: of unity where a group has none of it.
   SolutionTable table_of(std::size_t entry) const;
 
   ImagingSource& products_;

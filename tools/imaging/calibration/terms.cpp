@@ -160,22 +160,46 @@ SolutionFlag flag_of(FlagReason reason) {
   return SolutionFlag::unknown;
 }
 
-double normalise(SolutionTable& table) {
+namespace {
+
+/// Of the channels [first, end).
+double normalise_some(SolutionTable& table, std::size_t first, std::size_t end) {
   if (table.type != SolutionType::gain && table.type != SolutionType::amplitude) return 1;
   const std::size_t n_pol = table.n_pol();
   double sum_log = 0, n = 0;
-  for (std::size_t i = 0; i < table.values.size(); ++i) {
+  const auto for_each = [&](const auto& visit) {
+    for (std::size_t i = 0; i < table.values.size(); ++i) {
+      const std::size_t chan = i / n_pol % table.freq_hz.size();
+      if (chan >= first && chan < end) visit(i);
+    }
+  };
+  for_each([&](std::size_t i) {
     const bool diagonal = n_pol < 4 || i % 4 == 0 || i % 4 == 3;
     const double size = std::abs(table.values.data()[i]);
-    if (!diagonal || !(table.weight.data()[i] > 0) || !(size > 0)) continue;
+    if (!diagonal || !(table.weight.data()[i] > 0) || !(size > 0)) return;
     sum_log += std::log(size);
     ++n;
-  }
+  });
   if (n == 0) return 1;
   const double factor = std::exp(-sum_log / n);
-  for (std::complex<double>& value : table.values) value *= factor;
-  for (float& weight : table.weight) weight = static_cast<float>(weight / (factor * factor));
+  for_each([&](std::size_t i) {
+    table.values.data()[i] *= factor;
+    table.weight.data()[i] = static_cast<float>(table.weight.data()[i] / (factor * factor));
+  });
   return factor;
+}
+
+}  // namespace
+
+double normalise(SolutionTable& table) {
+  return normalise_some(table, 0, table.freq_hz.size());
+}
+
+std::vector<double> normalise_channels(SolutionTable& table) {
+  std::vector<double> factors;
+  for (std::size_t chan = 0; chan < table.freq_hz.size(); ++chan)
+    factors.push_back(normalise_some(table, chan, chan + 1));
+  return factors;
 }
 
 double total(const TermResult& term, Buffer<double, 2> SlotSolutions::*of) {

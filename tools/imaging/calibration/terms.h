@@ -53,6 +53,8 @@ SolutionFlag flag_of(FlagReason reason);
 /// Scales the amplitudes of gains to a mean log|g| of 0 over all that is not flagged, and returns the factor:
 /// 1 for a table without amplitudes.
 double normalise(SolutionTable& table);
+/// The same of each channel by itself, [chan].
+std::vector<double> normalise_channels(SolutionTable& table);
 
 /// One of the counts or sums of a solution, over all windows and slots of a term.
 double total(const TermResult& term, Buffer<double, 2> SlotSolutions::*of);

@@ -146,7 +146,7 @@ class Observation final : public ImagingSource {
     for (std::size_t antenna = 0; antenna < n_antennas_; ++antenna)
       own.antennas.push_back({std::to_string(antenna), {}});
     own.integrations = integrations;
-    own.n_channels = kChannels;
+    own.windows = {{info_.channel_hz, info_.channel_width_hz, "", "TOPOCENT"}};
     return own;
   }
 
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(gains_are_those_of_the_antennas_whatever_memory_there_is) {
     calibration.solve(groups[0], predictions, 1 << 24);
     double worst = 0;
     for (std::size_t t = 0; t < kIntegrations; ++t) {
-      const KnownGains known = calibration.chain(groups[0]).gains(t);
+      const KnownGains known = calibration.chain(groups[0]).gains(0, t);
       for (std::size_t hand = 0; hand < 2; ++hand) {
         // Up to the common phase of a hand.
         const std::complex<double> common =
