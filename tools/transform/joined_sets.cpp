@@ -125,7 +125,7 @@ void JoinedSets::join(JoinedSet& set) {
   for (const int number : reader.fields_with_rows()) {
     const MsField& field = reader.fields()[static_cast<std::size_t>(number)];
     auto at = std::find_if(fields_.begin(), fields_.end(), [&](const MsField& f) {
-      return f.name == field.name && f.phase_centre == field.phase_centre;
+      return f.name == field.name && f.phase_centre == field.phase_centre && f.pointing == field.pointing;
     });
     if (at == fields_.end()) at = fields_.insert(fields_.end(), field);
     set.field_of[static_cast<std::size_t>(number)] = static_cast<int>(at - fields_.begin());
@@ -222,6 +222,7 @@ MsDescription JoinedSets::describe(const Options& options) const {
     for (MsField& field : fields) field.phase_centre = *options.centre;
   set.source = fields[0].name;
   set.phase_centre = fields[0].phase_centre;
+  set.pointing = fields[0].pointing;
   set.more_fields.assign(fields.begin() + 1, fields.end());
   std::vector<MsSpectralWindow> windows;
   for (const MsSpectralWindow& window : windows_)

@@ -41,7 +41,8 @@ std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, con
                                    const SetPlan& plan, MsDescription description, const UvwCheck& uvw) {
   const CommonOptions& common = tool.common();
   if (output_kind(tool, options) == OutputKind::measurement_set)
-    return make_set_sink(common.output, description, common.overwrite, plan.n_rows, options.inputs);
+    return make_set_sink(common.output, description, common.overwrite, plan.n_rows, options.inputs,
+                         options.selection.column);
   const OutputKind kind = output_kind(tool, options);
   if (kind == OutputKind::uvh5)
     return make_uvh5_sink(common.output, description, common.overwrite, plan.n_rows, uvw.conjugated);

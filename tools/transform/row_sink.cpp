@@ -18,9 +18,9 @@ namespace {
 class SetSink final : public RowSink {
  public:
   SetSink(const std::string& path, const MsDescription& description, bool overwrite, std::int64_t n_rows,
-          const std::vector<std::string>& from)
+          const std::vector<std::string>& from, const std::string& column)
       : writer_(path, description, overwrite, n_rows) {
-    for (const std::string& other : from) writer_.add_subtables_of(other);
+    for (const std::string& other : from) writer_.add_subtables_of(other, column);
   }
   void place(std::int64_t, const MsWriteRows&) override {}
   void put_cells(std::int64_t first_row, View<const std::complex<float>, 3> data,
@@ -217,8 +217,8 @@ class StreamSink final : public RowSink {
 
 std::unique_ptr<RowSink> make_set_sink(const std::string& path, const MsDescription& description,
                                        bool overwrite, std::int64_t n_rows,
-                                       const std::vector<std::string>& from) {
-  return std::make_unique<SetSink>(path, description, overwrite, n_rows, from);
+                                       const std::vector<std::string>& from, const std::string& column) {
+  return std::make_unique<SetSink>(path, description, overwrite, n_rows, from, column);
 }
 
 std::unique_ptr<RowSink> make_uvh5_sink(const std::string& path, const MsDescription& description,

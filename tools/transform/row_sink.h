@@ -25,10 +25,11 @@ class RowSink {
   virtual void commit() = 0;
 };
 
-/// A Measurement Set. Each of its further subtables is copied from the first set in `from` that has it.
+/// A Measurement Set. Each of its further subtables is copied from the first set in `from` that has it;
+/// `column` is the one whose data it holds.
 std::unique_ptr<RowSink> make_set_sink(const std::string& path, const MsDescription& description,
                                        bool overwrite, std::int64_t n_rows,
-                                       const std::vector<std::string>& from);
+                                       const std::vector<std::string>& from, const std::string& column);
 
 /// A UVH5 or UVFITS file of a known number of rows. `conjugated`: their UVW are r_2 - r_1.
 std::unique_ptr<RowSink> make_uvh5_sink(const std::string& path, const MsDescription& description,

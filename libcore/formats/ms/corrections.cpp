@@ -130,7 +130,7 @@ struct CorrectionWriter::State {
   void add_columns(const CorrectionState& inspected) {
     const bool adds_weights = columns.weights && !has_column(table, kWeight);
     if (!has_column(table, columns.output.c_str()))
-      add_visibility_column(table, path, columns.output, inspected.input_unit);
+      add_visibility_column(table, path, columns.output, inspected.input_unit, columns.input);
     if (columns.weights && !has_column(table, kSigma))
       add_real_column(table, path, kSigma, "noise of DATA", {});
     if (adds_weights)

@@ -113,6 +113,20 @@ std::array<double, 2> direction_values(const casacore::ArrayColumn<double>& colu
   return {values[0], values[1]};
 }
 
+/// What FIELD tells of it in a way that is understood.
+MsPointing read_pointing(const casacore::Table& ms, const std::string& path, const casacore::Table& table,
+                         int row) {
+  const auto direction = [&](const char* column) -> std::optional<SkyDirection> {
+    if (!table.tableDesc().isColumn(column)) return std::nullopt;
+    try {
+      return read_ms_direction(ms, path, column, row);
+    } catch (const DataError&) {
+      return std::nullopt;  // of a frame that only the telescope knows
+    }
+  };
+  return {direction("DELAY_DIR"), direction("REFERENCE_DIR"), direction("LOFAR_TILE_BEAM_DIR")};
+}
+
 }  // namespace
 
 SkyDirection read_ms_direction(const casacore::Table& ms, const std::string& path, const std::string& column,
@@ -136,7 +150,7 @@ std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string
   std::vector<MsField> fields;
   for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
     const std::array<double, 2> values = direction_values(phase_dir, row, "PHASE_DIR", path);
-    fields.push_back({name(row), {}});
+    fields.push_back({name(row), {}, read_pointing(ms, path, table, static_cast<int>(row))});
     try {
       const std::string reference = direction_reference(table, "PHASE_DIR", row);
       fields.back().phase_centre = to_j2000(

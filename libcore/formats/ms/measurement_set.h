@@ -21,9 +21,17 @@ struct MsSpectralWindow {
   std::string name;
   std::string frame = "TOPOCENT";  ///< of the frequencies, in FITS' words
 };
+/// Where the antennas were pointed while a field was observed, which stays when its data are moved to another
+/// phase centre. Empty: the phase centre, or not known.
+struct MsPointing {
+  std::optional<SkyDirection> delay, reference;  ///< DELAY_DIR and REFERENCE_DIR
+  std::optional<SkyDirection> tile;              ///< of LOFAR's tiles, LOFAR_TILE_BEAM_DIR
+  bool operator==(const MsPointing&) const = default;
+};
 struct MsField {
   std::string name;
   SkyDirection phase_centre;
+  MsPointing pointing{};
 };
 
 struct MsSelection {
@@ -130,6 +138,7 @@ struct MsDescription {
   std::string telescope = "unknown", observer = "apsyn", source = "unknown";
   ArrayLayout layout;  ///< with site
   SkyDirection phase_centre;
+  MsPointing pointing{};  ///< of the source
   std::vector<double> channel_hz;
   double channel_width_hz = 0;            ///< > 0
   std::vector<double> channel_widths_hz;  ///< where they differ; empty: all channel_width_hz
@@ -178,8 +187,10 @@ class MeasurementSetWriter {
   void write_scalars(std::int64_t first_row, const MsWriteRows& rows);
   /// More HISTORY rows, behind those of the description; before commit().
   void add_history(const std::vector<std::string>& lines);
-  /// Copies subtables of another set that describe its stations: LOFAR_ANTENNA_FIELD, PHASED_ARRAY, WEATHER.
-  void add_subtables_of(const std::string& path);
+  /// Copies what another set tells of its stations: the subtables LOFAR_ANTENNA_FIELD, PHASED_ARRAY, WEATHER
+  /// and their like, unless an earlier call has, and ANTENNA's columns LOFAR_... for antennas of the same
+  /// name; and which beam was applied to the data of its `column`, if that is not empty.
+  void add_subtables_of(const std::string& path, const std::string& column = {});
   void commit();
 
  private:

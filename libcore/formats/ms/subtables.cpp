@@ -5,6 +5,8 @@
 #include <casacore/casa/Arrays/Vector.h>
 #include <casacore/measures/Measures/MDirection.h>
 #include <casacore/ms/MeasurementSets/MSColumns.h>
+#include <casacore/tables/Tables/ArrColDesc.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/SetupNewTab.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
@@ -81,21 +83,45 @@ void fill_feeds(casacore::MSFeed& table, std::size_t n_ant, const std::vector<Pr
 }
 
 void fill_fields(casacore::MSField& table, const MsDescription& description) {
-  std::vector<MsField> fields{{description.source, description.phase_centre}};
+  std::vector<MsField> fields{{description.source, description.phase_centre, description.pointing}};
   fields.insert(fields.end(), description.more_fields.begin(), description.more_fields.end());
   casacore::MSFieldColumns columns(table);
   table.addRow(fields.size());
-  Matrix<double> direction(2, 1);
+  const auto cell = [](const SkyDirection& direction) {
+    Matrix<double> values(2, 1);
+    values(0, 0) = direction.ra_rad;
+    values(1, 0) = direction.dec_rad;
+    return values;
+  };
+  casacore::ArrayColumn<double> tile;
+  if (std::any_of(fields.begin(), fields.end(), [](const MsField& field) { return field.pointing.tile; })) {
+    casacore::ArrayColumnDesc<double> desc("LOFAR_TILE_BEAM_DIR", "", casacore::IPosition(1, 2),
+                                           casacore::ColumnDesc::Direct | casacore::ColumnDesc::FixedShape);
+    desc.rwKeywordSet().define("QuantumUnits", Vector<String>(2, "rad"));
+    casacore::TableRecord measure;
+    measure.define("type", "direction");
+    measure.define("Ref", "J2000");
+    desc.rwKeywordSet().defineRecord("MEASINFO", measure);
+    table.addColumn(desc);
+    tile.attach(table, "LOFAR_TILE_BEAM_DIR");
+  }
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    direction(0, 0) = fields[i].phase_centre.ra_rad;
-    direction(1, 0) = fields[i].phase_centre.dec_rad;
+    const SkyDirection& centre = fields[i].phase_centre;
+    const MsPointing& pointing = fields[i].pointing;
     columns.name().put(i, fields[i].name);
     columns.code().put(i, "");
     columns.time().put(i, 0.0);
     columns.numPoly().put(i, 0);
-    columns.delayDir().put(i, direction);
-    columns.phaseDir().put(i, direction);
-    columns.referenceDir().put(i, direction);
+    columns.delayDir().put(i, cell(pointing.delay.value_or(centre)));
+    columns.phaseDir().put(i, cell(centre));
+    columns.referenceDir().put(i, cell(pointing.reference.value_or(centre)));
+    if (!tile.isNull()) {
+      const SkyDirection at = pointing.tile.value_or(pointing.delay.value_or(centre));
+      Vector<double> values(2);
+      values[0] = at.ra_rad;
+      values[1] = at.dec_rad;
+      tile.put(i, values);
+    }
     columns.sourceId().put(i, -1);
     columns.flagRow().put(i, false);
   }

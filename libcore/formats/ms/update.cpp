@@ -238,12 +238,21 @@ std::uint64_t visibility_bytes(const casacore::Table& table, const std::string& 
   return bytes;
 }
 
+void copy_applied_beam(const casacore::TableRecord& from, casacore::TableRecord& to) {
+  for (casacore::uInt i = 0; i < from.nfields(); ++i)
+    if (from.name(i).starts_with("LOFAR_APPLIED_BEAM_"))
+      to.mergeField(from, i, casacore::RecordInterface::OverwriteDuplicates);
+}
+
 void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name,
-                           FluxUnit unit) {
+                           FluxUnit unit, const std::string& made_of) {
   const NewColumn wanted{name, "visibilities", cell_shapes(table, path), description_column(table)};
   add_or_restore(table, path, name, static_cast<double>(visibility_bytes(table, path)), [&] {
-    add_zeros<casacore::Complex>(table, wanted,
-                                 [&](casacore::ColumnDesc& column) { set_unit(column, unit); });
+    add_zeros<casacore::Complex>(table, wanted, [&](casacore::ColumnDesc& column) {
+      set_unit(column, unit);
+      if (!made_of.empty())
+        copy_applied_beam(casacore::TableColumn(table, made_of).keywordSet(), column.rwKeywordSet());
+    });
   });
 }
 

@@ -26,9 +26,13 @@ std::uint64_t visibility_bytes(const casacore::Table& table, const std::string& 
 
 /// Adds a column of complex zeros, with cells shaped as their data descriptions say, and flushes it to disk.
 /// FailureError when there is no space: the set on disk is then unchanged. `table` must have been passed to
-/// keep_open().
+/// keep_open(). `made_of`: the column of the data that it will hold, corrected; a beam that was applied to it
+/// is that of the new one. Empty: none.
 void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name,
-                           FluxUnit unit);
+                           FluxUnit unit, const std::string& made_of = {});
+
+/// Keywords of a column that tell which beam was applied to its data: LOFAR_APPLIED_BEAM_...
+void copy_applied_beam(const casacore::TableRecord& from, casacore::TableRecord& to);
 
 /// The same for a column of real numbers. `fill`, if given, sets its values before the column becomes part of
 /// the set, so that killing the process before that leaves the set unchanged.

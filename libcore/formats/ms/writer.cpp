@@ -9,8 +9,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
@@ -21,6 +24,7 @@
 #include "libcore/formats/ms/probe.h"
 #include "libcore/formats/ms/subtables.h"
 #include "libcore/formats/ms/tile_files.h"
+#include "libcore/formats/ms/update.h"
 #include "libcore/measures/casacore_log.h"
 
 namespace apsyn {
@@ -78,6 +82,31 @@ bool describes_stations(const std::string& name) {
   for (const char* prefix : {"LOFAR_", "MWA_", "OSKAR_", "PHASED_ARRAY", "WEATHER"})
     if (name.starts_with(prefix)) return true;
   return false;
+}
+
+/// Columns of ANTENNA that describe the stations.
+std::vector<std::string> station_columns(const casacore::Table& antennas) {
+  std::vector<std::string> columns;
+  for (const casacore::String& name : antennas.tableDesc().columnNames())
+    if (name.starts_with("LOFAR_")) columns.push_back(name);
+  return columns;
+}
+
+/// Cells of antennas that have the same name; where a row of `to` has none of its own, it stays as it is.
+void copy_station_columns(const casacore::Table& from, const std::vector<std::string>& columns,
+                          casacore::Table& to) {
+  const casacore::ScalarColumn<casacore::String> from_name(from, "NAME"), to_name(to, "NAME");
+  std::map<std::string, casacore::rownr_t> row_of;
+  for (casacore::rownr_t row = 0; row < from.nrow(); ++row) row_of.emplace(from_name(row), row);
+  for (const std::string& name : columns) {
+    if (to.tableDesc().isColumn(name)) continue;
+    to.addColumn(from.tableDesc().columnDesc(name));
+    casacore::TableColumn cells(to, name);
+    const casacore::TableColumn given(from, name);
+    cells.rwKeywordSet() = given.keywordSet();
+    for (casacore::rownr_t row = 0; row < to.nrow(); ++row)
+      if (const auto at = row_of.find(to_name(row)); at != row_of.end()) cells.put(row, given, at->second);
+  }
 }
 
 /// fold() for some cells, with bit operations so that the compiler can vectorise it.
@@ -365,10 +394,21 @@ void MeasurementSetWriter::add_history(const std::vector<std::string>& lines) {
   history.insert(history.end(), lines.begin(), lines.end());
 }
 
-void MeasurementSetWriter::add_subtables_of(const std::string& path) {
+void MeasurementSetWriter::add_subtables_of(const std::string& path, const std::string& column) {
   State& state = *state_;
   const casacore::Table from(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
   const casacore::TableRecord& keywords = from.keywordSet();
+  const casacore::Table antennas = keywords.asTable("ANTENNA");
+  if (const std::vector<std::string> columns = station_columns(antennas); !columns.empty()) {
+    probe_in_subprocess(path, [&] { antennas.copyToMemoryTable("probe"); });
+    with_writing_set(state.pending.target(),
+                     [&] { copy_station_columns(antennas, columns, state.ms->antenna()); });
+  }
+  if (from.tableDesc().isColumn(column))
+    with_writing_set(state.pending.target(), [&] {
+      copy_applied_beam(casacore::TableColumn(from, column).keywordSet(),
+                        casacore::TableColumn(*state.ms, "DATA").rwKeywordSet());
+    });
   std::vector<casacore::uInt> wanted;
   for (casacore::uInt i = 0; i < keywords.nfields(); ++i)
     if (keywords.dataType(i) == casacore::TpTable && describes_stations(keywords.name(i)) &&

@@ -38,7 +38,14 @@ run idg-grid $image --column CORRECTED_DATA --primary-beam auto -o auto $set
 expect_near "$(pixel centred-dirty.fits 64 32 32)" "$(pixel plain-dirty.fits 64 32 32)" 0.1 "the centre with and without the beam"
 expect_near "$(pixel centred-beam.fits 64 32 32)" 1 0.001 "the differential beam at the centre"
 
-run quicklook $set --beam auto --beam-width 20deg -o beam.png
+# What tells of the beam goes with the data: through transform, to another phase centre and into another column.
+run transform -q $set --column CORRECTED_DATA -o copy.ms
+run idg-grid $image --aterms differential.conf -o copied copy.ms
+expect_near_image centred-dirty.fits copied-dirty.fits 1e-6
+run transform -q $set --phase-centre '24.5deg 33deg' -o moved.ms
+run idg-grid $image --column CORRECTED_DATA --shift 24.5deg,33deg --primary-beam auto -o here $set
+run idg-grid $image --primary-beam auto -o moved moved.ms
+expect_near_image here-beam.fits moved-beam.fits 1e-6
 run quicklook $set --beam differential.conf --station CS002HBA0 --stats
 expect_stdout '"object": "CS002HBA0"' '"unit": "POWER"'
 expect_exit 2 quicklook $set --beam auto --station CS999 -o none.png

@@ -18,6 +18,8 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
+#include "libcore/formats/ms/measurement_set.h"
+#include "libcore/formats/ms/update.h"
 #include "tests/libcore/aterms/beam/beam_sets.h"
 
 using namespace apsyn;
@@ -45,6 +47,18 @@ std::string complaint(const std::function<void()>& read) {
 void expect(const std::string& message, const char* first, const char* second) {
   BOOST_TEST(message.find(first) != std::string::npos, message);
   BOOST_TEST(message.find(second) != std::string::npos, message);
+}
+
+/// To CORRECTED_DATA.
+void say_that_a_beam_was_applied(casacore::Table& ms) {
+  casacore::TableRecord& keywords = casacore::TableColumn(ms, "CORRECTED_DATA").rwKeywordSet();
+  keywords.define("LOFAR_APPLIED_BEAM_MODE", "Full");
+  const casacore::MDirection there(casacore::Quantity(25, "deg"), casacore::Quantity(33.5, "deg"),
+                                   casacore::MDirection::J2000);
+  casacore::Record record;
+  casacore::String why;
+  casacore::MeasureHolder(there).toRecord(why, record);
+  keywords.defineRecord("LOFAR_APPLIED_BEAM_DIR", record);
 }
 
 }  // namespace
@@ -178,16 +192,7 @@ BOOST_AUTO_TEST_CASE(delays_of_the_mwa_are_read) {
 // What was applied to a column is taken off the beam; other columns keep it whole.
 BOOST_AUTO_TEST_CASE(applied_beams_count) {
   const BeamSet set = lofar_set();
-  change(set.path, [](auto& ms) {
-    casacore::TableRecord& keywords = casacore::TableColumn(ms, "CORRECTED_DATA").rwKeywordSet();
-    keywords.define("LOFAR_APPLIED_BEAM_MODE", "Full");
-    const casacore::MDirection there(casacore::Quantity(25, "deg"), casacore::Quantity(33.5, "deg"),
-                                     casacore::MDirection::J2000);
-    casacore::Record record;
-    casacore::String why;
-    casacore::MeasureHolder(there).toRecord(why, record);
-    keywords.defineRecord("LOFAR_APPLIED_BEAM_DIR", record);
-  });
+  change(set.path, say_that_a_beam_was_applied);
   const AppliedBeam applied = read_applied_beam(set.path, "CORRECTED_DATA");
   BOOST_TEST((applied.mode == AppliedBeam::Mode::full));
   BOOST_TEST(std::abs(applied.direction.ra_rad - 25 * kRadPerDeg) < 1e-9);
@@ -219,6 +224,54 @@ BOOST_AUTO_TEST_CASE(applied_beams_count) {
                           matrix(whole, station)[i]) < 1e-5);
     }
   }
+}
+
+// Data that are written anew, for another phase centre, are seen through the same beam.
+BOOST_AUTO_TEST_CASE(a_copy_tells_the_same_of_its_stations) {
+  const BeamSet set = lofar_set();
+  change(set.path, say_that_a_beam_was_applied);
+  const MeasurementSetReader reader(set.path, {});
+  MsDescription description;
+  description.layout = reader.layout();
+  description.phase_centre = {1.5, -0.5};
+  description.pointing = reader.fields().at(0).pointing;
+  description.channel_hz = reader.spectral_windows().at(0).channel_hz;
+  description.channel_width_hz = 1e3;
+  description.products = reader.products();
+  const std::string copy = set.path + "-copy.ms";
+  {
+    MeasurementSetWriter writer(copy, description, false);
+    writer.add_subtables_of(set.path, "CORRECTED_DATA");
+    writer.commit();
+  }
+  const StationArray expected = read_lofar_stations({{set.path}, "", {}}),
+                     found = read_lofar_stations({{copy}, "", {}});
+  BOOST_TEST_REQUIRE(found.stations.size() == expected.stations.size());
+  for (std::size_t i = 0; i < found.stations.size(); ++i) {
+    BOOST_TEST(found.stations[i].name == expected.stations[i].name);
+    BOOST_TEST((found.stations[i].phase_reference_m == expected.stations[i].phase_reference_m));
+    BOOST_TEST((found.stations[i].fields.at(0).elements_m == expected.stations[i].fields.at(0).elements_m));
+  }
+  const auto same = [](const SkyDirection& a, const SkyDirection& b) {
+    return std::abs(a.ra_rad - b.ra_rad) < 1e-14 && std::abs(a.dec_rad - b.dec_rad) < 1e-14;
+  };
+  BOOST_TEST(same(found.delay, expected.delay));
+  BOOST_TEST(same(found.tile, expected.tile));
+  BOOST_TEST(same(found.reference, expected.reference));
+  BOOST_TEST(same(MeasurementSetReader(copy, {}).fields().at(0).phase_centre, description.phase_centre));
+
+  const AppliedBeam applied = read_applied_beam(set.path, "CORRECTED_DATA");
+  const auto has_it = [&](const std::string& path, const std::string& column) {
+    const AppliedBeam own = read_applied_beam(path, column);
+    return own.mode == applied.mode && same(own.direction, applied.direction);
+  };
+  BOOST_TEST(has_it(copy, "DATA"));
+  casacore::Table ms(set.path, casacore::Table::Update);
+  keep_open(ms);
+  add_visibility_column(ms, set.path, "FURTHER", FluxUnit::jansky, "CORRECTED_DATA");
+  add_visibility_column(ms, set.path, "PLAIN", FluxUnit::jansky, "DATA");
+  BOOST_TEST(has_it(set.path, "FURTHER"));
+  BOOST_TEST((read_applied_beam(set.path, "PLAIN").mode == AppliedBeam::Mode::none));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
