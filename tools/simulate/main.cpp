@@ -122,11 +122,15 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   const UtcTime middle = sample_time(scene.start, n_integrations, 0.5 * options.integration_s);
   check_horizon(frame, middle, scene, options.sefd_jy);
   const SkyDirection phase_centre =
-      options.phase_centre == "zenith" ? frame.zenith(middle) : parse_sky_direction(options.phase_centre);
+      scene.field && !options.given("--phase-centre") ? scene.field->phase_centre
+      : options.phase_centre == "zenith"              ? frame.zenith(middle)
+                                                      : parse_sky_direction(options.phase_centre);
   std::unique_ptr<AtermModel> aterms;
   if (!options.aterms.empty()) {
     set_beam_data_folder(options.beam_data);
-    aterms = open_aterms(options.aterms, scene.layout, are_circular(setup.products));
+    ArrayTables tables;
+    if (!options.like.empty()) tables.sets = {options.like};
+    aterms = open_aterms(options.aterms, scene.layout, are_circular(setup.products), tables);
   }
   Buffer<std::complex<float>, 4> jones;
   std::optional<std::int64_t> slot;  // of the matrices
@@ -160,6 +164,7 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
 
   MeasurementSetWriter writer(tool.common().output, ms_description(tool, scene, setup, phase_centre),
                               tool.common().overwrite);
+  if (!options.like.empty()) writer.add_subtables_of(options.like);
   Buffer<std::complex<float>, 3> data({setup.baselines.size(), options.n_chan, setup.products.size()});
   Buffer<float, 3> weight(data.shape());
   Buffer<double, 2> uvw_m({setup.baselines.size(), 3});

@@ -27,6 +27,10 @@ void declare(Tool& tool, SimulateOptions& options) {
   const std::vector<CLI::Option*> of_observations = {
       tool.add_file("--array", options.array, "built-in array, antennas CSV or MWA metafits")
           ->type_name("NAME|FILE"),
+      tool.add_file("--like", options.like,
+                    "array, pointing, band, times and products of a Measurement Set, where no other option "
+                    "tells them")
+          ->type_name("SET.ms"),
       tool.add_file("--sky", options.sky,
                     "sky model in WSClean/BBS text form (default: receiver noise only)"),
       tool.add_file("--ionosphere", options.ionosphere,
@@ -85,6 +89,7 @@ void declare(Tool& tool, SimulateOptions& options) {
       tool.add_duration("--screen-interval", options.screen_interval_s,
                         "how long a screen lasts until another takes its place (default 2min)"),
   };
+  options.given = [&app](const char* name) { return app.get_option(name)->count() > 0; };
   using enum OutputKind;
   options.groups = {
       {{voltages, visibilities}, "observations: choose a name that does not end in .fits", of_observations},
@@ -102,8 +107,12 @@ void check(const SimulateOptions& options, const std::string& output) {
       if (option->count() > 0)
         throw UsageError("{}: --output {}: that option is for {}", option->get_name(), output, group.cure);
   }
-  if (options.array.empty() && kind != OutputKind::ionosphere)
-    throw UsageError("--array: missing: name a built-in array, an antennas CSV or an MWA metafits");
+  if (!options.array.empty() && !options.like.empty())
+    throw UsageError("--like {}: --array {} names the antennas, too: give one of them", options.like,
+                     options.array);
+  if (options.array.empty() && options.like.empty() && kind != OutputKind::ionosphere)
+    throw UsageError(
+        "--array: missing: name a built-in array, an antennas CSV or an MWA metafits, or a set with --like");
   const auto positive = [](const char* name, double value) {
     if (!(value > 0)) throw UsageError("{}: {}: must be positive", name, value);
   };
@@ -140,9 +149,12 @@ UtcTime parse_start(const SimulateOptions& options) {
   }
 }
 
-Scene load_scene(const SimulateOptions& options) {
+Scene load_scene(SimulateOptions& options) {
   Scene scene;
-  scene.layout = load_layout(options.array);
+  if (options.like.empty())
+    scene.layout = load_layout(options.array);
+  else
+    scene = read_like(options);
   if (!options.site.empty()) set_site(scene.layout, parse_site(options.site));
   if (!scene.layout.site) throw UsageError("{}: names no site: give --site LAT,LON,ALT", options.array);
   if (!options.sky.empty()) {

@@ -150,6 +150,7 @@ MsDescription ms_description(const Tool& tool, const Scene& scene, const simulat
   description.source = scene.source;
   description.layout = scene.layout;
   description.phase_centre = phase_centre;
+  if (scene.field) description.pointing = scene.field->pointing;
   description.channel_hz = setup.channel_hz;
   description.channel_width_hz = setup.channel_width_hz;
   description.products = setup.products;

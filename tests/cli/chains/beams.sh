@@ -46,6 +46,24 @@ run transform -q $set --phase-centre '24.5deg 33deg' -o moved.ms
 run idg-grid $image --column CORRECTED_DATA --shift 24.5deg,33deg --primary-beam auto -o here $set
 run idg-grid $image --primary-beam auto -o moved moved.ms
 expect_near_image here-beam.fits moved-beam.fits 1e-6
+# A simulated set of the same stations has their beams, too.
+run simulate --like $set --sky sky.txt --aterms beam.conf -o simulated.ms
+run idg-grid $image --pol IQUV --aterms beam.conf -o simulated simulated.ms
+plane=0
+for true in 10 3 -2 1; do
+  expect_near "$(pixel simulated-dirty.fits 64 32 52 $plane)" "$true" 0.001 "Stokes plane $plane of a simulated set"
+  plane=$((plane + 1))
+done
+run quicklook --stats simulated.ms
+expect_stdout '"start_utc": "2013-03-29T13:59:48.000"' '"integration_s": 10.0139008' '"channels": 8' '"lowest_channel_hz": 134288024.90'
+run simulate --like $set --noise 10Jy --channels 2 --freq 140MHz --bandwidth 200kHz --start 2013-03-29T14:00:00 --duration 31s --pol XX,YY -o other.ms
+run quicklook --stats other.ms
+expect_stdout '"start_utc": "2013-03-29T14:00:00.000"' '"channels": 2' '"lowest_channel_hz": 139950000' '"duration_s": 30.04'
+expect_exit 2 simulate --like $set --array mwa-32t -o none.ms
+expect_exit 1 simulate --like sky.txt -o none.ms
+expect_no_file none.ms
+
+run quicklook $set --beam auto --beam-width 20deg -o beam.png
 run quicklook $set --beam differential.conf --station CS002HBA0 --stats
 expect_stdout '"object": "CS002HBA0"' '"unit": "POWER"'
 expect_exit 2 quicklook $set --beam auto --station CS999 -o none.png

@@ -36,7 +36,8 @@ std::int64_t transform_sets(const Options& options, const std::string& output, u
   JoinedSets joined(options);
   const UvwCheck uvw = options.centre ? joined.check_uvw() : UvwCheck{};
   const SetPlan plan = plan_sets(tool, options, joined, uvw);
-  const auto sink = make_set_sink(output, joined.describe(options), false, plan.n_rows, options.inputs);
+  const auto sink = make_set_sink(output, joined.describe(options), false, plan.n_rows, options.inputs,
+                                  options.selection.column);
   run_sets(tool, options, joined, plan, uvw, *sink);
   sink->commit();
   return plan.n_rows;
