@@ -15,6 +15,7 @@
 #include "libcore/measures/coordinates.h"
 #include "tests/libcore/formats/ms/ms_observation.h"
 #include "tools/transform/joined_sets.h"
+#include "tools/transform/open_sources.h"
 #include "tools/transform/row_sink.h"
 #include "tools/transform/set_pass.h"
 
@@ -33,7 +34,7 @@ std::int64_t transform_sets(const Options& options, const std::string& output, u
   tool.common().max_memory_bytes = 1'000'000'000;
   tool.common().quiet = true;
   tool.common().progress = "off";
-  JoinedSets joined(options);
+  JoinedSets joined(options, open_sources(options));
   const UvwCheck uvw = options.centre ? joined.check_uvw() : UvwCheck{};
   const SetPlan plan = plan_sets(tool, options, joined, uvw);
   const auto sink = make_set_sink(output, joined.describe(options), false, plan.n_rows, options.inputs);
