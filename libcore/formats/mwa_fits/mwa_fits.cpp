@@ -236,7 +236,8 @@ void MwaFitsReader::State::fill(std::size_t row, std::size_t end, std::size_t co
                         observation.coarse_channels.begin());
   const double first_hz = observation.fine_channels_hz(channel, files.correlator)[0];
   // A channel of a legacy file has all baselines: a few channels of a few baselines at a time stay in caches.
-  for (std::size_t tile = begin_chan; tile < end_chan; tile += kChannelsAtOnce)
+  for (std::size_t tile = begin_chan / kChannelsAtOnce * kChannelsAtOnce; tile < end_chan;
+       tile += kChannelsAtOnce)
     for (std::size_t r = row; r < end; ++r) {
       const Baseline& pair = baselines[wanted[r]];
       const std::vector<Antenna>& antennas = observation.layout.antennas;
@@ -250,6 +251,7 @@ void MwaFitsReader::State::fill(std::size_t row, std::size_t end, std::size_t co
       for (std::size_t chan = tile; chan < std::min(end_chan, tile + kChannelsAtOnce); ++chan) {
         const std::complex<double> rotation = phasor;
         phasor *= step;
+        if (chan < begin_chan) continue;
         for (std::size_t product = 0; product < kProducts; ++product) {
           std::size_t at = ((wanted[r] - wanted.front()) * n_fine + chan) * kProducts + product;
           bool conjugated = false;
