@@ -43,7 +43,7 @@ constexpr std::size_t kFilesAtOnce = 4;
 thread_local std::array<Windows, kFilesAtOnce> files_in_memory;
 thread_local std::size_t replaced_next = 0;
 
-/// Those of a file; nullptr where the thread has none of it.
+/// The windows of a file; nullptr where the thread has none of it.
 Windows* find_windows(std::uint64_t owner) {
   const auto at = std::find_if(files_in_memory.begin(), files_in_memory.end(),
                                [&](const Windows& windows) { return windows.owner == owner; });

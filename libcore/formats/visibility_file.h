@@ -25,7 +25,7 @@ struct FileRows {
   std::size_t n_rows() const { return baselines.size(); }
 };
 
-/// Which cells of the rows that next() has given are wanted.
+/// A choice of the cells of the rows that next() gave last.
 struct FileCells {
   std::size_t window = 0;                         ///< one of those of the rows
   std::size_t first_channel = 0, n_channels = 0;  ///< of the window

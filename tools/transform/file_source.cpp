@@ -73,7 +73,7 @@ class FileSource final : public RowSource {
     return true;
   }
 
-  void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use) override {
+  void read_cells(MsRows&, unsigned n_threads, const UseMsCells& use) override {
     const std::size_t n_chan = description_.windows[0].channel_hz.size();
     const FileCells wanted{given_window_, selection_.first_channel, n_chan, chosen_};
     if (without_place_.empty()) return file_->read_cells(wanted, n_threads, use);
@@ -89,7 +89,6 @@ class FileSource final : public RowSource {
               for (float& value : flagged.view()[row]) value = 0;
           use(first, data, std::as_const(flagged));
         });
-    (void)rows;
   }
   void check_use() const override { file_->check_use(); }
 

@@ -47,7 +47,7 @@ class JoinedSets {
   std::size_t n_channels() const { return windows_[0].channel_hz.size(); }
   double max_freq_hz() const;
   std::uint64_t value_bytes() const;
-  /// Those that are Measurement Sets.
+  /// The inputs that are Measurement Sets.
   std::vector<std::string> paths_of_sets() const;
 
   /// Of the rows at the beginning of the first set.
