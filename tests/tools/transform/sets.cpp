@@ -386,4 +386,28 @@ BOOST_AUTO_TEST_CASE(rows_are_counted_before_they_are_written_whatever_decides) 
   BOOST_TEST(check() == 9);
 }
 
+// Rows that are only chosen are as they were, values under flags included, at the ends of the set, too.
+BOOST_AUTO_TEST_CASE(rows_chosen_by_their_coordinates_keep_values_under_flags) {
+  ScratchFolder folder;
+  MsDescription set = ms_description();
+  set.layout.antennas[1].flagged = false;
+  Observation observation(set, 3);
+  for (std::size_t t = 0; t < 3; ++t) observation.weight(t, 4, 1, 2) = 0;  // of antennas 1 and 2
+  observation.write(folder / "in.ms");
+  Options options;
+  options.inputs = {folder / "in.ms"};
+  options.min_uvw_m = 150;
+  BOOST_TEST(transform_sets(options, folder / "out.ms") == 2 * 3);  // baselines 0-2 and 1-2
+  const auto data = cells<casacore::Complex>(folder / "out.ms", "DATA");
+  const auto flags = cells<bool>(folder / "out.ms", "FLAG");
+  BOOST_TEST_REQUIRE(data.size() == 6u * 16);
+  for (std::size_t t = 0; t < 3; ++t)
+    for (std::size_t row = 0; row < 2; ++row)
+      for (std::size_t i = 0; i < 16; ++i) {
+        const std::size_t at = (2 * t + row) * 16 + i;
+        BOOST_TEST((data[at] == observation.data(t, row == 0 ? 2 : 4, i / 4, i % 4)));
+        BOOST_TEST(flags[at] == (row == 1 && i == 4 + 2));
+      }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
