@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace apsyn {
@@ -30,12 +32,23 @@ constexpr int kPopulate = 23;  // since Linux 5.14; older systems refuse it
 #endif
 constexpr long kXfsMagic = 0x58465342;
 
-/// What a thread has in memory: of one file at a time.
-struct Window {
+/// What a thread has in memory of a file: the window that it fills, and the one before it, which others may
+/// be filling still.
+struct Windows {
   std::uint64_t owner = 0;  ///< SharedFile::id_; 0 = none
-  std::uint64_t first_byte = 0;
+  std::optional<std::uint64_t> first_byte{}, former{};
 };
-thread_local Window window;
+/// A thread fills several files in turn, the columns of a set for example.
+constexpr std::size_t kFilesAtOnce = 4;
+thread_local std::array<Windows, kFilesAtOnce> files_in_memory;
+thread_local std::size_t replaced_next = 0;
+
+/// The windows of a file; nullptr where the thread has none of it.
+Windows* find_windows(std::uint64_t owner) {
+  const auto at = std::find_if(files_in_memory.begin(), files_in_memory.end(),
+                               [&](const Windows& windows) { return windows.owner == owner; });
+  return at == files_in_memory.end() ? nullptr : &*at;
+}
 
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last{0};
@@ -100,23 +113,30 @@ int SharedFile::write(std::uint64_t offset, const void* bytes, std::size_t n) {
 /// Of bytes of one window; false when it is not worth it, or the system does not give its pages.
 bool SharedFile::fill_mapped(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
   const std::uint64_t first_byte = offset - offset % kWindowBytes;
-  const bool is_there = window.owner == id_ && window.first_byte == first_byte;
+  const Windows* const windows = find_windows(id_);
+  const bool is_there = windows != nullptr && windows->first_byte == first_byte;
   if (!is_there && (n < kWorthWindowBytes || !populate(first_byte))) return false;
   std::memcpy(address(offset), bytes, n);
   return true;
 }
 
-/// Brings the pages of a window into memory, all at once, and lets go of the thread's former one, which stays
-/// in the file. A page that the system cannot provide is an error here, and would end the program later.
+/// Brings the pages of a window into memory, all at once, and lets go of the one that the thread filled
+/// before the last, which stays in the file. A page that the system cannot provide is an error here, and
+/// would end the program later.
 bool SharedFile::populate(std::uint64_t first_byte) {
   const auto bytes_of = [&](std::uint64_t first) { return std::min(kWindowBytes, mapped_end_ - first); };
-  const Window former = std::exchange(window, {});
-  if (former.owner == id_) ::madvise(address(former.first_byte), bytes_of(former.first_byte), MADV_DONTNEED);
+  Windows* windows = find_windows(id_);
+  if (windows == nullptr) {
+    windows = &files_in_memory[replaced_next++ % kFilesAtOnce];
+    *windows = {id_};
+  }
+  if (windows->former) ::madvise(address(*windows->former), bytes_of(*windows->former), MADV_DONTNEED);
+  windows->former = std::exchange(windows->first_byte, std::nullopt);
   if (::madvise(address(first_byte), bytes_of(first_byte), kPopulate) != 0) {
     maps_ = false;
     return false;
   }
-  window = {id_, first_byte};
+  windows->first_byte = first_byte;
   return true;
 }
 

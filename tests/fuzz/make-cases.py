@@ -392,6 +392,17 @@ def make_fits_idi():
                                       ("MAXIS3", "99999999"), ("TMATX11", "F"), ("TFORM6", "'1X'"), ("CRVAL2", "77"), ("TFIELDS", "0"))):
         assert any(k == key for k, _ in data), key
         put("uvfits", f"idi-{i}", before + hdu([(k, value if k == key else v) for k, v in data], bytes_of_rows))
+    columns = [("SOURCE_ID", "J"), ("ARRAY", "J"), ("ANTS", "2J"), ("FREQID", "J"), ("TIMERANG", "2E"), ("BANDS", "J"), ("CHANS", "2J"), ("PFLAGS", "4X")]
+    flags, bytes_of_flags = table("FLAG", columns, [struct.pack(">5i2f3iB", 1, 0, 2, 0, -1, 0.4, 0.6, 1, 2, 0, 0xA0)] * 2, [("RDATE", "'2020-01-01'")])
+    before += hdu(data, bytes_of_rows)
+    put("uvfits", "good-flags", before + hdu(flags, bytes_of_flags))
+    for i, (key, value) in enumerate((("NAXIS2", "9223372036854775807"), ("NAXIS2", "0"), ("TFORM3", "'1J'"), ("TFORM5", "'2J'"), ("TFORM6", "'4A'"), ("TFORM8", "'4A'"),
+                                      ("RDATE", "'32/13/99'"), ("RDATE", "''"), ("TTYPE5", "'TIME'"))):
+        assert any(k == key for k, _ in flags), key
+        put("uvfits", f"flags-{i}", before + hdu([(k, value if k == key else v) for k, v in flags], bytes_of_flags))
+    for i, wild in enumerate((struct.pack(">5i2f3iB", 1, 0, -2, -7, -1, float("nan"), 1e30, 1, 2, 0, 0xA0),
+                              struct.pack(">5i2f3iB", 2**31 - 1, -1, 2, 1, 9, 1, -1, 1, 2**31 - 1, -2**31, 0xFF))):
+        put("uvfits", f"flag-row-{i}", before + hdu(flags, wild * 2))
 
 
 def make_psrfits():

@@ -188,8 +188,9 @@ bool uvfits(std::string_view bytes) {
     UvfitsOptions options;
     options.integration_s = 1;
     UvfitsReader reader(path, options);
-    UvfitsRows rows;
-    while (reader.read(rows, 16)) {
+    FileRows rows;
+    FileVisibilities cells;
+    while (reader.read(rows, cells, 16)) {
     }
   });
 }
@@ -217,8 +218,9 @@ bool mwa_correlator(std::string_view bytes) {
   const std::string path = folder.file("x_ch120_000.fits", std::string(bytes));
   return answer([&] {
     MwaFitsReader reader(metafits, {path}, {});
-    MwaFitsRows rows;
-    while (reader.read(rows, 16, 1)) {
+    FileRows rows;
+    FileVisibilities cells;
+    while (reader.read(rows, cells, 16)) {
     }
   });
 }

@@ -251,8 +251,9 @@ inline std::string uvfits(const Dialect& d) {
 inline std::string complaint(const std::string& path, const UvfitsOptions& options = {}) {
   try {
     UvfitsReader reader(path, options);
-    UvfitsRows rows;
-    while (reader.read(rows, 2)) {
+    FileRows rows;
+    FileVisibilities cells;
+    while (reader.read(rows, cells, 2)) {
     }
   } catch (const Error& error) {
     return error.what();

@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <complex>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -14,7 +12,6 @@
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
-#include "libcore/base/view.h"
 #include "libcore/cli/tool.h"
 #include "libcore/files/output.h"
 #include "libcore/formats/ms/measurement_set.h"
@@ -25,19 +22,17 @@
 namespace apsyn {
 namespace {
 
-void write_rows(MeasurementSetWriter& writer, const UvfitsRows& rows) {
-  const std::size_t n_rows = rows.baselines.size(), n_if = rows.data.size();
+void write_rows(MeasurementSetWriter& writer, const FileRows& rows, const FileVisibilities& cells) {
   MsWriteRows out;
-  out.uvw_m = View<const double, 2>(rows.uvw_m.data(), {n_rows, 3});
+  out.uvw_m = rows.uvw_m.view();
   out.baselines = &rows.baselines;
   out.row_time_mjd_s = rows.time_mjd_s;
-  out.row_interval_s = out.row_exposure_s = rows.exposure_s;
+  out.row_interval_s = out.row_exposure_s = rows.interval_s;
   out.row_field = rows.field;
-  for (std::size_t i = 0; i < n_if; ++i) {
-    out.window = static_cast<int>(rows.setup * n_if + i);
-    const std::array shape{n_rows, rows.data[i].extent(1), rows.data[i].extent(2)};
-    out.data = View<const std::complex<float>, 3>(rows.data[i].data(), shape);
-    out.weight = View<const float, 3>(rows.weight[i].data(), shape);
+  for (std::size_t i = 0; i < rows.n_windows; ++i) {
+    out.window = static_cast<int>(rows.first_window + i);
+    out.data = cells.data[i].view();
+    out.weight = cells.weight[i].view();
     writer.write(out);
   }
 }
@@ -72,12 +67,15 @@ void run_uvfits(Tool& tool, const IngestOptions& o) {
   UvfitsReader reader(
       o.request.inputs[0],
       {o.absolute_weights, std::isnan(o.request.facts.sample_s) ? 0 : o.request.facts.sample_s});
-  for (const std::string& table : reader.ignored_tables())
-    log_warning("{}: table {} is not applied: the visibilities are taken as they are", o.request.inputs[0],
-                table);
+  for (const std::string& line : reader.warnings()) log_warning("{}", line);
   std::size_t n_rows = std::clamp<std::size_t>(static_cast<std::size_t>(reader.n_groups()), 1, kMaxRows);
   const auto most = double(common.max_memory_bytes);
-  const auto needed = [&] { return kIngestBytes + double(reader.memory_bytes(n_rows)); };
+  const double row_bytes =
+      12.0 * double(reader.n_rows() / reader.n_groups()) *
+      double(reader.description().channel_hz.size() * reader.description().products.size());
+  const auto needed = [&] {
+    return kIngestBytes + double(reader.memory_bytes(n_rows, 1)) + double(n_rows) * row_bytes;
+  };
   while (n_rows > 1 && needed() > std::min(most, kEnoughBytes)) n_rows /= 2;
   if (needed() > most)
     throw UsageError("{}", memory_shortage(common.max_memory_bytes, needed(), "this needs", "allow more"));
@@ -90,17 +88,18 @@ void run_uvfits(Tool& tool, const IngestOptions& o) {
   MeasurementSetWriter writer(common.output, description, common.overwrite);
   tool.stage("ingest");
   Progress progress(tool, "reading", static_cast<double>(reader.n_groups()), "groups");
-  UvfitsRows rows;
+  FileRows rows;
+  FileVisibilities cells;
   double n_done = 0;
-  while (reader.read(rows, n_rows)) {
-    write_rows(writer, rows);
+  while (reader.read(rows, cells, n_rows)) {
+    write_rows(writer, rows, cells);
     n_done += static_cast<double>(rows.baselines.size());
     progress.update(n_done);
   }
-  const UvfitsCounts& counts = reader.counts();
-  const std::string line =
-      fmt::format("{}: {} visibilities used, {} flagged by their weights, {} that are no numbers",
-                  o.request.inputs[0], counts.used, counts.not_positive, counts.not_finite);
+  const UvfitsCounts counts = reader.counts();
+  const std::string line = fmt::format(
+      "{}: {} visibilities used, {} flagged by their weights, {} by a table, {} that are no numbers",
+      o.request.inputs[0], counts.used, counts.not_positive, counts.by_table, counts.not_finite);
   if (counts.used == 0)
     throw FailureError("{}: no usable data{}", line,
                        counts.not_positive > 0 ? ": --absolute-weights ignores the weights' signs" : "");

@@ -16,6 +16,15 @@
 namespace apsyn::transform {
 namespace {
 
+bool same(const MsSpectralWindow& a, const MsSpectralWindow& b) {
+  return a.channel_hz == b.channel_hz && a.width_hz == b.width_hz && a.frame == b.frame;
+}
+
+/// Positions of sets that say they are of the same antenna agree to a millimetre.
+constexpr double kSameAntenna_m = 1e-3;
+
+}  // namespace
+
 MsSelection selection_of(const Options& options) {
   const ImagingOptions& wanted = options.selection;
   MsSelection selection;
@@ -34,15 +43,6 @@ MsSelection selection_of(const Options& options) {
   selection.keep_flagged = true;
   return selection;
 }
-
-bool same(const MsSpectralWindow& a, const MsSpectralWindow& b) {
-  return a.channel_hz == b.channel_hz && a.width_hz == b.width_hz && a.frame == b.frame;
-}
-
-/// Positions of sets that say they are of the same antenna agree to a millimetre.
-constexpr double kSameAntenna_m = 1e-3;
-
-}  // namespace
 
 MsSpectralWindow averaged_window(const MsSpectralWindow& window, std::size_t n) {
   MsSpectralWindow result;
@@ -63,76 +63,68 @@ MsSpectralWindow averaged_window(const MsSpectralWindow& window, std::size_t n) 
   return result;
 }
 
-JoinedSets::JoinedSets(const Options& options) {
-  for (const std::string& path : options.inputs) {
-    JoinedSet set;
-    set.path = path;
-    set.selection = selection_of(options);
-    if (!options.antennas.empty() || !options.baselines.empty()) {
-      const ArrayLayout layout = MeasurementSetReader(path, set.selection).layout();
-      set.selection.wants_baseline = [pairs = wanted_pairs(options, layout)](int i, int j) {
-        return pairs[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
-      };
-    }
-    set.reader = std::make_unique<MeasurementSetReader>(path, set.selection);
-    if (set.reader->n_rows() == 0) {
-      if (options.inputs.size() == 1) throw UsageError("{}: the selection fits no row", path);
-      log_warning("{}: the selection fits no row: left out", path);
+JoinedSets::JoinedSets(const Options& options, std::vector<std::unique_ptr<RowSource>> sources) {
+  const std::size_t n_given = sources.size();
+  for (std::unique_ptr<RowSource>& source : sources) {
+    if (source->n_rows() == 0) {
+      if (n_given == 1) throw UsageError("{}: the selection fits no row", source->name());
+      log_warning("{}: the selection fits no row: left out", source->name());
       continue;
     }
-    sets_.push_back(std::move(set));
+    sets_.emplace_back().source = std::move(source);
   }
   if (sets_.empty()) throw UsageError("{}: the selection fits no row of any set", options.inputs[0]);
-  std::stable_sort(sets_.begin(), sets_.end(), [](const JoinedSet& a, const JoinedSet& b) {
-    return a.reader->begin_mjd_s() < b.reader->begin_mjd_s();
-  });
-  layout_ = sets_[0].reader->layout();
+  if (sets_.size() > 1)
+    std::stable_sort(sets_.begin(), sets_.end(), [](const JoinedSet& a, const JoinedSet& b) {
+      return a.source->begin_mjd_s() < b.source->begin_mjd_s();
+    });
+  layout_ = sets_[0].source->description().layout;
   layout_.antennas.clear();
   for (JoinedSet& set : sets_) join(set);
-  begin_s_ = sets_[0].reader->begin_mjd_s();
-  for (const JoinedSet& set : sets_) end_s_ = std::max(end_s_, set.reader->end_mjd_s());
   MsRows rows;
   constexpr std::size_t kFirstRows = 1 << 14;
-  if (sets_[0].reader->next(rows, kFirstRows)) {
+  sets_[0].source->begin(RowPass::scalars);
+  if (sets_[0].source->next(rows, kFirstRows)) {
     interval_s_ = rows.interval_s[0];
     for (std::size_t row = 0; row < rows.ant1.size(); ++row)
       has_autos_ = has_autos_ || rows.ant1[row] == rows.ant2[row];
   }
-  sets_[0].reader->rewind();
   max_freq_hz_ = max_freq_hz();
   if (layout_.site) set_finest_fringe(finest_fringe_rad(layout_, max_freq_hz_));
 }
 
 void JoinedSets::join(JoinedSet& set) {
-  const MeasurementSetReader& reader = *set.reader;
-  if (reader.products() != products())
-    throw UsageError("{}: its correlations are not those of {}: join sets of the same ones", set.path,
-                     sets_[0].path);
-  if (reader.flux_unit() != sets_[0].reader->flux_unit())
-    throw UsageError("{}: its unit is {}, that of {} is {}", set.path, name_of(reader.flux_unit()),
-                     sets_[0].path, name_of(sets_[0].reader->flux_unit()));
-  for (const MsSpectralWindow& window : reader.spectral_windows()) {
+  const SourceDescription &own_description = set.source->description(),
+                          &first = sets_[0].source->description();
+  const std::string &path = set.source->name(), &first_path = sets_[0].source->name();
+  if (own_description.products != products())
+    throw UsageError("{}: its correlations are not those of {}: join sets of the same ones", path,
+                     first_path);
+  if (own_description.flux_unit != first.flux_unit)
+    throw UsageError("{}: its unit is {}, that of {} is {}", path, name_of(own_description.flux_unit),
+                     first_path, name_of(first.flux_unit));
+  for (const MsSpectralWindow& window : own_description.windows) {
     auto at = std::find_if(windows_.begin(), windows_.end(), [&](const auto& w) { return same(w, window); });
     if (at == windows_.end()) {
       if (!windows_.empty() && window.channel_hz.size() != windows_[0].channel_hz.size())
-        throw UsageError("{}: a spectral window of {} channels, another of {}: select them with --spw",
-                         set.path, window.channel_hz.size(), windows_[0].channel_hz.size());
+        throw UsageError("{}: a spectral window of {} channels, another of {}: select them with --spw", path,
+                         window.channel_hz.size(), windows_[0].channel_hz.size());
       at = windows_.insert(windows_.end(), window);
     }
     set.window_of.push_back(static_cast<int>(at - windows_.begin()));
   }
-  set.field_of.assign(reader.fields().size(), 0);
-  for (const int number : reader.fields_with_rows()) {
-    const MsField& field = reader.fields()[static_cast<std::size_t>(number)];
+  set.field_of.assign(own_description.fields.size(), 0);
+  for (const int number : own_description.used_fields) {
+    const MsField& field = own_description.fields[static_cast<std::size_t>(number)];
     auto at = std::find_if(fields_.begin(), fields_.end(), [&](const MsField& f) {
       return f.name == field.name && f.phase_centre == field.phase_centre && f.pointing == field.pointing;
     });
     if (at == fields_.end()) at = fields_.insert(fields_.end(), field);
     set.field_of[static_cast<std::size_t>(number)] = static_cast<int>(at - fields_.begin());
   }
-  const ArrayLayout& own = reader.layout();
+  const ArrayLayout& own = own_description.layout;
   if (!own.site != !layout_.site)
-    throw UsageError("{}: its antennas do not stand where those of {} do", set.path, sets_[0].path);
+    throw UsageError("{}: its antennas do not stand where those of {} do", path, first_path);
   for (std::size_t i = 0; i < own.antennas.size(); ++i) {
     Antenna antenna = own.antennas[i];
     if (own.site)
@@ -147,8 +139,8 @@ void JoinedSets::join(JoinedSet& set) {
     } else {
       const Vec3 apart = at->enu_m - antenna.enu_m;
       if (dot(apart, apart) > kSameAntenna_m * kSameAntenna_m)
-        throw UsageError("{}: antenna {} stands {:.3g} m from where {} has it", set.path, antenna.name,
-                         std::sqrt(dot(apart, apart)), sets_[0].path);
+        throw UsageError("{}: antenna {} stands {:.3g} m from where {} has it", path, antenna.name,
+                         std::sqrt(dot(apart, apart)), first_path);
     }
     set.antenna_of.push_back(static_cast<int>(at - all.begin()));
   }
@@ -156,7 +148,7 @@ void JoinedSets::join(JoinedSet& set) {
 
 std::int64_t JoinedSets::n_rows() const {
   std::int64_t n = 0;
-  for (const JoinedSet& set : sets_) n += set.reader->n_rows();
+  for (const JoinedSet& set : sets_) n += set.source->n_rows();
   return n;
 }
 
@@ -171,16 +163,21 @@ std::uint64_t JoinedSets::value_bytes() const {
   return static_cast<std::uint64_t>(n_rows()) * n_channels() * products().size() * 12;
 }
 
+std::vector<std::string> JoinedSets::paths_of_sets() const {
+  std::vector<std::string> paths;
+  for (const JoinedSet& set : sets_)
+    if (set.source->is_set()) paths.push_back(set.source->name());
+  return paths;
+}
+
 UvwCheck JoinedSets::check_uvw() const {
   UvwCheck check;
   if (!layout_.site) return check;
   const JoinedSet& set = sets_[0];
-  MsSelection selection = set.selection;
-  selection.column.clear();
-  MeasurementSetReader reader(set.path, selection);
+  set.source->begin(RowPass::coordinates);
   MsRows rows;
   constexpr std::size_t kMaxRows = 20000, kMaxTimes = 4;
-  if (!reader.read(rows, kMaxRows)) return check;
+  if (!set.source->next(rows, kMaxRows)) return check;
   const SkyFrame frame(*layout_.site);
   std::map<std::pair<double, int>, Mat3> rotations;
   double with = 0, against = 0, total = 0;
@@ -191,7 +188,8 @@ UvwCheck JoinedSets::check_uvw() const {
     auto at = rotations.find(key);
     if (at == rotations.end()) {
       if (rotations.size() == kMaxTimes) break;
-      const SkyDirection centre = reader.fields()[static_cast<std::size_t>(key.second)].phase_centre;
+      const SkyDirection centre =
+          set.source->description().fields[static_cast<std::size_t>(key.second)].phase_centre;
       at = rotations.emplace(key, frame.uvw_rotation(from_mjd_seconds(key.first), centre)).first;
     }
     const auto position = [&](int antenna) {
@@ -210,13 +208,13 @@ UvwCheck JoinedSets::check_uvw() const {
 }
 
 MsDescription JoinedSets::describe(const Options& options) const {
-  const MeasurementSetReader& first = *sets_[0].reader;
+  const SourceDescription& first = sets_[0].source->description();
   MsDescription set;
-  set.telescope = first.telescope();
-  set.observer = first.observer();
+  set.telescope = first.telescope;
+  set.observer = first.observer;
   set.layout = layout_;
   set.products = products();
-  set.flux_unit = first.flux_unit();
+  set.flux_unit = first.flux_unit;
   std::vector<MsField> fields = fields_;
   if (options.centre)
     for (MsField& field : fields) field.phase_centre = *options.centre;
@@ -234,7 +232,7 @@ MsDescription JoinedSets::describe(const Options& options) const {
   set.frame = windows[0].frame;
   set.more_windows.assign(windows.begin() + 1, windows.end());
   for (const JoinedSet& joined : sets_)
-    for (const std::string& line : joined.reader->history())
+    for (const std::string& line : joined.source->description().history)
       if (std::find(set.history.begin(), set.history.end(), line) == set.history.end())
         set.history.push_back(line);
   return set;

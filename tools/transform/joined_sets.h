@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Measurement Sets as one: their antennas, fields and windows in common tables, their rows one set after the
-// other, in the order of their beginnings.
+// Sources of rows as one set: their antennas, fields and windows in common tables, their rows one source
+// after the other, in the order of their beginnings.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,13 @@
 #include "libcore/formats/ms/measurement_set.h"
 #include "tools/transform/options.h"
 #include "tools/transform/row_bins.h"
+#include "tools/transform/row_source.h"
 
 namespace apsyn::transform {
 
-/// One of the sets: what its numbers are in the whole.
+/// One of the sources: what its numbers are in the whole.
 struct JoinedSet {
-  std::string path;
-  MsSelection selection;
-  std::unique_ptr<MeasurementSetReader> reader;
+  std::unique_ptr<RowSource> source;
   std::vector<int> window_of, field_of, antenna_of;  ///< [its own number]
 };
 
@@ -31,16 +30,15 @@ struct UvwCheck {
 
 class JoinedSets {
  public:
-  /// Opens them. UsageError where they do not fit together.
-  explicit JoinedSets(const Options& options);
+  /// UsageError where they do not fit together, or the selection fits no row of any.
+  JoinedSets(const Options& options, std::vector<std::unique_ptr<RowSource>> sources);
   std::vector<JoinedSet>& sets() { return sets_; }
   /// Windows as they come in, and fields and antennas; channels as they are before averaging.
   const std::vector<MsSpectralWindow>& windows() const { return windows_; }
   const std::vector<MsField>& fields() const { return fields_; }
   const ArrayLayout& layout() const { return layout_; }
-  const std::vector<Product>& products() const { return sets_[0].reader->products(); }
-  double begin_mjd_s() const { return begin_s_; }
-  double end_mjd_s() const { return end_s_; }
+  const std::vector<Product>& products() const { return sets_[0].source->description().products; }
+  double begin_mjd_s() const { return sets_[0].source->begin_mjd_s(); }
   /// INTERVAL of the first row, s.
   double interval_s() const { return interval_s_; }
   std::int64_t n_rows() const;
@@ -49,6 +47,8 @@ class JoinedSets {
   std::size_t n_channels() const { return windows_[0].channel_hz.size(); }
   double max_freq_hz() const;
   std::uint64_t value_bytes() const;
+  /// The inputs that are Measurement Sets.
+  std::vector<std::string> paths_of_sets() const;
 
   /// Of the rows at the beginning of the first set.
   UvwCheck check_uvw() const;
@@ -67,7 +67,7 @@ class JoinedSets {
   std::vector<MsField> fields_;
   ArrayLayout layout_;
   bool has_autos_ = false;
-  double begin_s_ = 0, end_s_ = 0, interval_s_ = 0, max_freq_hz_ = 0;
+  double interval_s_ = 0, max_freq_hz_ = 0;
 };
 
 /// Groups of `n` adjacent channels as one each.

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/cli/tool.h"
 #include "libcore/files/output.h"
-#include "libcore/streams/detect.h"
 #include "libcore/system/device.h"
-#include "tools/transform/foreign.h"
 #include "tools/transform/joined_sets.h"
+#include "tools/transform/open_sources.h"
 #include "tools/transform/options.h"
 #include "tools/transform/row_sink.h"
 #include "tools/transform/set_pass.h"
@@ -23,25 +23,11 @@ using namespace apsyn::transform;
 
 namespace {
 
-/// Whether the inputs are sets; UsageError for what they should not be.
-bool are_sets(const Options& options) {
-  bool sets = false;
-  for (const std::string& path : options.inputs) {
-    const InputKind kind = detect_input(path);
-    if (kind != InputKind::measurement_set && kind != InputKind::visibility)
-      throw UsageError("{}: {}: give Measurement Sets or a visibility stream", path, input_kind_name(kind));
-    sets = kind == InputKind::measurement_set;
-    if (options.inputs.size() > 1 && !sets)
-      throw UsageError("{}: a stream: only Measurement Sets are joined", path);
-  }
-  return sets;
-}
-
 std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, const JoinedSets& sets,
                                    const SetPlan& plan, MsDescription description, const UvwCheck& uvw) {
   const CommonOptions& common = tool.common();
   if (output_kind(tool, options) == OutputKind::measurement_set)
-    return make_set_sink(common.output, description, common.overwrite, plan.n_rows, options.inputs,
+    return make_set_sink(common.output, description, common.overwrite, plan.n_rows, sets.paths_of_sets(),
                          options.selection.column);
   const OutputKind kind = output_kind(tool, options);
   if (kind == OutputKind::uvh5)
@@ -64,8 +50,8 @@ std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, con
   return make_stream_sink(common.output, description, common.overwrite, shape);
 }
 
-double transform_sets(Tool& tool, const Options& options) {
-  JoinedSets sets(options);
+double transform_rows(Tool& tool, const Options& options, std::vector<std::unique_ptr<RowSource>> sources) {
+  JoinedSets sets(options, std::move(sources));
   tool.stage("plan");
   UvwCheck uvw;
   const bool needs_check = options.centre || output_kind(tool, options) != OutputKind::measurement_set;
@@ -77,16 +63,21 @@ double transform_sets(Tool& tool, const Options& options) {
         "it is",
         options.inputs[0], uvw.misfit);
   const SetPlan plan = plan_sets(tool, options, sets, uvw);
-  tool.report_plan(
-      {fmt::format("{} rows of {} channels and {} products, {} spectral windows, {} antennas, {} fields",
-                   sets.n_rows(), sets.n_channels(), sets.products().size(), sets.windows().size(),
-                   sets.layout().antennas.size(), sets.fields().size()),
-       fmt::format("become {} rows of {} channels, intervals up to {}", plan.n_rows, plan.n_channels,
-                   format_duration(plan.longest_s)),
-       needs_check ? fmt::format("UVW is {}, within {:.1e} of what the antennas say",
-                                 uvw.conjugated ? "r_2 - r_1" : "r_1 - r_2", uvw.misfit)
-                   : fmt::format("{} of visibilities", format_bytes(static_cast<double>(sets.value_bytes()))),
-       fmt::format("memory: {}", format_bytes(static_cast<double>(plan.memory_bytes)))});
+  std::vector<std::string> lines;
+  for (const JoinedSet& set : sets.sets())
+    for (std::string& line : set.source->plan()) lines.push_back(std::move(line));
+  lines.push_back(
+      fmt::format("{} rows of {} channels and {} products, {} spectral windows, {} antennas, {} fields",
+                  sets.n_rows(), sets.n_channels(), sets.products().size(), sets.windows().size(),
+                  sets.layout().antennas.size(), sets.fields().size()));
+  lines.push_back(fmt::format("become {} rows of {} channels, intervals up to {}", plan.n_rows,
+                              plan.n_channels, format_duration(plan.longest_s)));
+  lines.push_back(
+      needs_check ? fmt::format("UVW is {}, within {:.1e} of what the antennas say",
+                                uvw.conjugated ? "r_2 - r_1" : "r_1 - r_2", uvw.misfit)
+                  : fmt::format("{} of visibilities", format_bytes(static_cast<double>(sets.value_bytes()))));
+  lines.push_back(fmt::format("memory: {}", format_bytes(static_cast<double>(plan.memory_bytes))));
+  tool.report_plan(lines);
   if (tool.common().dry_run) return 0;
   MsDescription description = sets.describe(options);
   for (const std::string& line : tool.provenance()) description.history.push_back(line);
@@ -100,14 +91,13 @@ double transform_sets(Tool& tool, const Options& options) {
 
 void run(Tool& tool, Options& options) {
   check_options(tool, options);
-  check_mwa_options(options);
   tool.device(CudaSupport::none);
   output_kind(tool, options);
   if (!tool.common().dry_run) check_output(tool.common().output, tool.common().overwrite);
   tool.stage("open");
-  const double n_vis = is_foreign(options) ? convert_foreign(tool, options)
-                       : are_sets(options) ? transform_sets(tool, options)
-                                           : run_stream(tool, options, options.inputs[0]);
+  std::vector<std::unique_ptr<RowSource>> sources = open_sources(options);
+  const double n_vis = sources.empty() ? run_stream(tool, options, options.inputs[0])
+                                       : transform_rows(tool, options, std::move(sources));
   tool.report_rate(n_vis, "vis");
 }
 

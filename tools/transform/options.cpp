@@ -111,8 +111,8 @@ void declare_mwa(Tool& tool, Options& options) {
 void declare(Tool& tool, Options& options) {
   tool.add_inputs(
       options.inputs,
-      "Measurement Sets, which are joined, a visibility stream, a UVH5, UVFITS or FITS-IDI file, or those "
-      "of an MWA correlator with their metafits",
+      "Measurement Sets, UVH5, UVFITS and FITS-IDI files, which are joined; those of an MWA correlator with "
+      "their metafits; or a visibility stream",
       0);
   tool.app()
       .add_option("--to", options.to,

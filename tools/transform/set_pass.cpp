@@ -29,13 +29,18 @@ constexpr std::size_t kPieceBytes = 1u << 19;     ///< of cells that are written
 constexpr std::uint64_t kValueBytes = sizeof(std::complex<float>) + sizeof(float);
 constexpr std::uint64_t kSumBytes = 3 * sizeof(double);
 
+/// Rows are only left out: no two share a bin, and none goes on in the next block, so that values under flags
+/// stay as they are.
+bool averages_nothing(const Options& options) {
+  return options.average_time_s == 0;
+}
+
 BinSettings bin_settings(const Options& options, const JoinedSets& sets) {
   BinSettings settings;
   settings.begin_mjd_s = sets.begin_mjd_s();
   settings.length_s = options.average_time_s;
   if (options.bda_loss > 0) settings.turns = average::turns_of_loss(options.bda_loss);
-  // Without averaging no two rows may share a bin.
-  if (options.average_time_s == 0) settings.turns = 1;
+  if (averages_nothing(options)) settings.turns = 1;
   return settings;
 }
 
@@ -114,12 +119,13 @@ class Pass {
   template <class Done>
   void run(Done done) {
     for (JoinedSet& set : sets_.sets()) {
-      set.reader->rewind();
-      while (set.reader->next(rows_, plan_.block_rows)) {
+      set.source->begin(RowPass::cells);
+      while (set.source->next(rows_, plan_.block_rows)) {
         mover_.prepare(set, rows_);
         plan_.bins ? average_block(set) : write_block(set);
         done(rows_.ant1.size());
       }
+      set.source->check_use();
     }
     if (!plan_.bins) return;
     bins_.close_all();
@@ -185,7 +191,7 @@ class Pass {
     facts_.rows.row_exposure_s = rows_.exposure_s;
     facts_.rows.row_scan = rows_.scan;
     sink_.place(next_row_, facts_.rows);
-    set.reader->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
+    set.source->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
       thread_local Scratch scratch;
       const Cells cells = change(set, first, {data, weight}, scratch);
       sink_.put_cells(next_row_ + static_cast<std::int64_t>(first), cells.data, cells.weight);
@@ -199,7 +205,7 @@ class Pass {
     const std::size_t n = rows_.ant1.size(), n_cells = out_.size();
     data_.resize_for_overwrite({n, out_.n_chan, out_.n_product});
     weight_.resize_for_overwrite({n, out_.n_chan, out_.n_product});
-    set.reader->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
+    set.source->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
       thread_local Scratch scratch;
       const Cells cells = change(set, first, {data, weight}, scratch);
       std::copy(cells.data.begin(), cells.data.end(), data_.data() + first * n_cells);
@@ -208,6 +214,7 @@ class Pass {
     for (std::size_t row = 0; row < n; ++row)
       if (keeps_row(options_, rows_, row))
         bins_.add(sets_.bin_row(set, rows_, row, options_), static_cast<std::uint32_t>(row));
+    if (averages_nothing(options_)) bins_.close_all();
     write_closed();
     keep_open();
   }
@@ -349,12 +356,8 @@ void count_bins(const Options& options, JoinedSets& sets, const UvwCheck& uvw, S
   };
   MsRows rows;
   for (JoinedSet& set : sets.sets()) {
-    MsSelection selection = set.selection;
-    selection.column.clear();
-    std::unique_ptr<MeasurementSetReader> own;
-    if (by_uvw) own = std::make_unique<MeasurementSetReader>(set.path, selection);
-    MeasurementSetReader& reader = by_uvw ? *own : *set.reader;
-    while (by_uvw ? reader.read(rows, kMaxRows) : reader.next(rows, kMaxRows)) {
+    set.source->begin(by_uvw ? RowPass::coordinates : RowPass::scalars);
+    while (set.source->next(rows, kMaxRows)) {
       if (by_uvw) mover.prepare(set, rows);
       for (std::size_t row = 0; row < rows.ant1.size(); ++row) {
         if (by_uvw) mover.move(set, rows, row);
@@ -362,26 +365,18 @@ void count_bins(const Options& options, JoinedSets& sets, const UvwCheck& uvw, S
           bins.add(sets.bin_row(set, rows, row, options), static_cast<std::uint32_t>(row));
         plan.max_open = std::max(plan.max_open, bins.n_open());
       }
+      if (averages_nothing(options)) bins.close_all();
       take_closed();
       bins.for_open([](RowBin& bin) { bin.rows.clear(); });
     }
-    reader.rewind();
   }
   bins.close_all();
   take_closed();
 }
 
-void count_rows(const Options& options, JoinedSets& sets, SetPlan& plan) {
+void count_rows(JoinedSets& sets, SetPlan& plan) {
   plan.longest_s = sets.interval_s();
-  for (JoinedSet& set : sets.sets()) {
-    if (!set.selection.wants_baseline && !options.no_autos) {
-      plan.n_rows += set.reader->n_rows();
-      continue;
-    }
-    MsRows rows;
-    while (set.reader->next(rows, kMaxRows)) plan.n_rows += static_cast<std::int64_t>(rows.ant1.size());
-    set.reader->rewind();
-  }
+  for (JoinedSet& set : sets.sets()) plan.n_rows += set.source->count_rows();
 }
 
 }  // namespace
@@ -394,7 +389,7 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, co
     log_warning("--average-time {}: the integrations are of {}: they stay as they are",
                 format_duration(options.average_time_s), format_duration(sets.interval_s()));
   plan.bins = averages || options.selects_uvw();
-  plan.bins ? count_bins(options, sets, uvw, plan) : count_rows(options, sets, plan);
+  plan.bins ? count_bins(options, sets, uvw, plan) : count_rows(sets, plan);
   if (plan.n_rows == 0) throw UsageError("{}: the selection fits no row", options.inputs[0]);
   const std::uint64_t row_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kValueBytes,
                       sums_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kSumBytes;
@@ -403,12 +398,16 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, co
   const std::uint64_t fixed = cpu_program_bytes(sets.sets().size()) + common.threads * kThreadBytes +
                               (plan.bins ? plan.max_open * (sums_bytes + kBinBytes) : 0);
   const auto needed = [&](std::uint64_t block_rows) {
-    return fixed + std::min(block_rows, n_in) * (kRowBytes + (plan.bins ? row_bytes : 0));
+    std::uint64_t reading = 0;
+    for (const JoinedSet& set : sets.sets())
+      reading = std::max(reading, set.source->memory_bytes(block_rows, common.threads));
+    return fixed + reading + std::min(block_rows, n_in) * (kRowBytes + (plan.bins ? row_bytes : 0));
   };
-  std::uint64_t rows =
-      plan.bins ? std::clamp<std::uint64_t>(kBlockBytes / row_bytes, 64, kMaxRows) : kMaxRows;
-  constexpr std::uint64_t kMinRows = 64;
-  while (rows > kMinRows && needed(rows) > common.max_memory_bytes) rows /= 2;
+  std::uint64_t rows = plan.bins ? std::clamp<std::uint64_t>(kBlockBytes / row_bytes, 64, kMaxRows) : 0;
+  for (const JoinedSet& set : sets.sets())
+    if (!plan.bins || set.source->has_fixed_blocks())
+      rows = std::max<std::uint64_t>(rows, set.source->block_rows());
+  while (rows > 1 && needed(rows) > common.max_memory_bytes) rows = (rows + 1) / 2;
   if (needed(rows) > common.max_memory_bytes)
     throw UsageError("{}",
                      memory_shortage(common.max_memory_bytes, static_cast<double>(needed(rows)), "this needs",

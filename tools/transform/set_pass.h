@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Measurement Sets in, rows out: one pass by all threads, in bounded memory.
+// Rows of joined sources in, rows out: one pass by all threads, in bounded memory.
 //
 // Cells come in pieces that a core's cache holds. Each is turned to the phase centre that is asked for and
 // averaged over channels there. Without averaging in time it is then written; otherwise blocks of rows are

@@ -6,6 +6,7 @@
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -128,6 +129,22 @@ void fold_cells(const float* data, const float* weight, std::size_t n, float* da
   }
 }
 
+/// Sums of the weights and numbers of valid cells of each product, for a number of products that the compiler
+/// knows: sums in registers.
+template <std::size_t kProducts>
+void sum_weights(const float* weight, const std::uint8_t* flag, std::size_t n_cell, double* sum,
+                 std::uint32_t* n_valid) {
+  std::array<double, kProducts> sums{};
+  std::array<std::uint32_t, kProducts> counts{};
+  for (std::size_t i = 0; i < n_cell; i += kProducts)
+    for (std::size_t p = 0; p < kProducts; ++p) {
+      sums[p] += static_cast<double>(weight[i + p]);
+      counts[p] += 1u - flag[i + p];
+    }
+  std::copy(sums.begin(), sums.end(), sum);
+  std::copy(counts.begin(), counts.end(), n_valid);
+}
+
 /// A cell without weight, or with a value that is no number, is flagged; its value is then kept when finite.
 void fold(View<const std::complex<float>, 3> data_in, View<const float, 3> weight_in, MainArrays& out) {
   const auto [n_row, n_chan, n_product] = data_in.shape();
@@ -150,11 +167,22 @@ void fold(View<const std::complex<float>, 3> data_in, View<const float, 3> weigh
     fold_cells(data, weight, n_cell, data_out, flag_out, weight_out);
     sum.assign(n_product, 0.0);
     n_valid.assign(n_product, 0);
-    for (std::size_t i = 0; i < n_cell; i += n_product)
-      for (std::size_t p = 0; p < n_product; ++p) {
-        sum[p] += static_cast<double>(weight_out[i + p]);
-        n_valid[p] += 1u - flag_out[i + p];
-      }
+    switch (n_product) {
+      case 1:
+        sum_weights<1>(weight_out, flag_out, n_cell, sum.data(), n_valid.data());
+        break;
+      case 2:
+        sum_weights<2>(weight_out, flag_out, n_cell, sum.data(), n_valid.data());
+        break;
+      case 4:
+        sum_weights<4>(weight_out, flag_out, n_cell, sum.data(), n_valid.data());
+        break;
+      default:
+        for (std::size_t i = 0; i < n_cell; ++i) {
+          sum[i % n_product] += static_cast<double>(weight_out[i]);
+          n_valid[i % n_product] += 1u - flag_out[i];
+        }
+    }
     bool any = false;
     for (std::size_t p = 0; p < n_product; ++p) {
       const double mean = n_valid[p] == 0 ? 0.0 : sum[p] / static_cast<double>(n_valid[p]);

@@ -81,9 +81,18 @@ struct MwaFitsReader::State {
   std::vector<std::array<std::vector<double>, 2>> gains;     ///< [tile][pol][coarse channel]; empty: all 1
   std::vector<bool> flagged_channel;                         ///< [fine channel]
   bool turns_phases = false;
-  std::size_t time = 0, window = 0, baseline = 0;  ///< what read() reads next
-  std::vector<Vec3> tile_uvw_m;                    ///< at that time
-  std::vector<float> numbers, weights;             ///< of one HDU
+  /// Baselines of one time and window.
+  struct Block {
+    std::size_t time = 0, window = 0, first_baseline = 0;
+  };
+  Block following;  ///< what next() gives next
+  Block block;      ///< what it gave last
+  std::size_t tile_uvw_time = SIZE_MAX;
+  std::vector<Vec3> tile_uvw_m;         ///< at that time
+  std::vector<float> numbers, weights;  ///< of one HDU
+  std::vector<std::size_t> wanted;      ///< baselines whose cells are read
+  Buffer<std::complex<float>, 3> data;  ///< [wanted][chan][XX XY YX YY]
+  Buffer<float, 3> weight;              ///< the same
 
   State(const std::string& metafits, const std::vector<std::string>& paths, const MwaFitsOptions& wanted)
       : options(wanted), observation(read_observation(metafits)), frame(*observation.layout.site) {
@@ -119,10 +128,11 @@ struct MwaFitsReader::State {
           "sky: "
           "take the phases as they are with --no-geometric-delay",
           observation.path, static_cast<int>(observation.tracked));
-    if (options.phase_centre || options.pointing_centre)
+    options.phase_centre.reset();
+    if (options.pointing_centre)
       throw UsageError(
-          "{}: GEODEL = 3: the correlator has tracked RAPHASE and DECPHASE: choose another phase centre in a "
-          "second run",
+          "{}: GEODEL = 3: the correlator has tracked RAPHASE and DECPHASE: leave --pointing-centre out, or "
+          "give the direction with --phase-centre",
           observation.path);
   }
 
@@ -153,26 +163,28 @@ struct MwaFitsReader::State {
 
   /// Moves on to rows of which there are data; false at the end.
   bool find_data() {
-    for (; time < files.times_ms.size(); ++time, window = 0)
-      for (; window < files.windows.size(); ++window)
-        if (files.has_data(time, files.windows[window])) return true;
+    for (; following.time < files.times_ms.size(); ++following.time, following.window = 0)
+      for (; following.window < files.windows.size(); ++following.window)
+        if (files.has_data(following.time, files.windows[following.window])) return true;
     return false;
   }
 
   UtcTime middle() const {
-    return add_picoseconds(utc_of(files.times_ms[time]),
+    return add_picoseconds(utc_of(files.times_ms[block.time]),
                            static_cast<__int128>(observation.integration_ms) * 500000000);
   }
 
   /// Before data are good.
   bool is_early() const {
-    const auto begin_s = static_cast<double>(files.times_ms[time]) * 1e-3;
+    const auto begin_s = static_cast<double>(files.times_ms[block.time]) * 1e-3;
     if (options.flag_begin_s >= 0)
       return begin_s < static_cast<double>(files.times_ms[0]) * 1e-3 + options.flag_begin_s;
     return observation.good_time_s && begin_s < *observation.good_time_s;
   }
 
   void find_coordinates() {
+    if (tile_uvw_time == block.time) return;
+    tile_uvw_time = block.time;
     const Mat3 rotation = frame.uvw_rotation(middle(), set.phase_centre);
     tile_uvw_m.clear();
     for (const Antenna& tile : observation.layout.antennas)
@@ -201,25 +213,33 @@ struct MwaFitsReader::State {
     return factors;
   }
 
-  void read_coarse(MwaFitsRows& rows, std::size_t coarse, unsigned n_threads);
-  void fill(MwaFitsRows& rows, std::size_t row, std::size_t end, std::size_t coarse) const;
+  /// The channels of a window that are wanted.
+  struct Channels {
+    std::size_t first = 0, end = 0;
+  };
+  void read_coarse(std::size_t coarse, const Channels& channels, unsigned n_threads);
+  void fill(std::size_t row, std::size_t end, std::size_t coarse, const Channels& channels);
 };
 
-/// Cells of rows `row` to `end` - 1 in one coarse channel, out of `numbers` and `weights`.
-void MwaFitsReader::State::fill(MwaFitsRows& rows, std::size_t row, std::size_t end,
-                                std::size_t coarse) const {
+/// Cells of the wanted baselines `row` to `end` - 1 in one coarse channel, out of `numbers` and `weights`.
+void MwaFitsReader::State::fill(std::size_t row, std::size_t end, std::size_t coarse,
+                                const Channels& channels) {
   const bool legacy = files.correlator == Correlator::legacy, early = is_early();
   const int channel = files.coarse_channels[coarse];
-  const std::size_t n_fine = observation.n_fine, first = (coarse - files.windows[window].first) * n_fine,
+  const std::size_t n_fine = observation.n_fine,
+                    first_of_coarse = (coarse - files.windows[block.window].first) * n_fine,
+                    begin_chan = std::max(channels.first, first_of_coarse) - first_of_coarse,
+                    end_chan = std::min(channels.end, first_of_coarse + n_fine) - first_of_coarse,
                     gain_index = static_cast<std::size_t>(
                         std::lower_bound(observation.coarse_channels.begin(),
                                          observation.coarse_channels.end(), channel) -
                         observation.coarse_channels.begin());
   const double first_hz = observation.fine_channels_hz(channel, files.correlator)[0];
   // A channel of a legacy file has all baselines: a few channels of a few baselines at a time stay in caches.
-  for (std::size_t tile = 0; tile < n_fine; tile += kChannelsAtOnce)
+  for (std::size_t tile = begin_chan / kChannelsAtOnce * kChannelsAtOnce; tile < end_chan;
+       tile += kChannelsAtOnce)
     for (std::size_t r = row; r < end; ++r) {
-      const Baseline& pair = rows.baselines[r];
+      const Baseline& pair = baselines[wanted[r]];
       const std::vector<Antenna>& antennas = observation.layout.antennas;
       const bool flagged = early || antennas[static_cast<std::size_t>(pair.ant1)].flagged ||
                            antennas[static_cast<std::size_t>(pair.ant2)].flagged;
@@ -228,43 +248,47 @@ void MwaFitsReader::State::fill(MwaFitsRows& rows, std::size_t row, std::size_t 
       std::complex<double> phasor =
           std::polar(1.0, turn * (first_hz + static_cast<double>(tile) * observation.fine_hz));
       const std::complex<double> step = std::polar(1.0, turn * observation.fine_hz);
-      for (std::size_t chan = tile; chan < std::min(n_fine, tile + kChannelsAtOnce); ++chan) {
+      for (std::size_t chan = tile; chan < std::min(end_chan, tile + kChannelsAtOnce); ++chan) {
         const std::complex<double> rotation = phasor;
         phasor *= step;
+        if (chan < begin_chan) continue;
         for (std::size_t product = 0; product < kProducts; ++product) {
-          std::size_t at = (r * n_fine + chan) * kProducts + product;
+          std::size_t at = ((wanted[r] - wanted.front()) * n_fine + chan) * kProducts + product;
           bool conjugated = false;
           if (legacy) {
-            const StoredProduct& place = stored[baseline + r][product];
+            const StoredProduct& place = stored[wanted[r]][product];
             at = chan * baselines.size() * kProducts + place.index;
             conjugated = place.conjugated;
           }
           const float re = numbers[2 * at], im = conjugated ? -numbers[2 * at + 1] : numbers[2 * at + 1];
-          float weight = legacy ? 1.0f : weights[r * kProducts + product];
+          float valid = legacy ? 1.0f : weights[(wanted[r] - wanted.front()) * kProducts + product];
           const bool finite = std::isfinite(re) && std::isfinite(im);
-          if (!(weight > 0) || !std::isfinite(weight) || !finite || flagged || flagged_channel[chan] ||
+          if (!(valid > 0) || !std::isfinite(valid) || !finite || flagged || flagged_channel[chan] ||
               amplitude[product] == 0)
-            weight = 0;
+            valid = 0;
           const double scale = amplitude[product] == 0 ? 1 : amplitude[product];
-          rows.data(r, first + chan, product) =
-              finite ? std::complex<float>(std::complex<double>(re, im) * (scale * rotation))
-                     : std::complex<float>();
-          rows.weight(r, first + chan, product) = weight;
+          const std::size_t to = first_of_coarse + chan - channels.first;
+          data(r, to, product) = finite
+                                     ? std::complex<float>(std::complex<double>(re, im) * (scale * rotation))
+                                     : std::complex<float>();
+          weight(r, to, product) = valid;
         }
       }
     }
 }
 
-void MwaFitsReader::State::read_coarse(MwaFitsRows& rows, std::size_t coarse, unsigned n_threads) {
-  const auto& place = files.places[time][coarse];
-  const std::size_t n_rows = rows.baselines.size(), n_fine = observation.n_fine;
+void MwaFitsReader::State::read_coarse(std::size_t coarse, const Channels& channels, unsigned n_threads) {
+  const std::size_t n_fine = observation.n_fine, n_rows = wanted.size(),
+                    first = (coarse - files.windows[block.window].first) * n_fine;
+  if (first >= channels.end || first + n_fine <= channels.first) return;
+  const auto& place = files.places[block.time][coarse];
   if (!place) {
-    const std::size_t first = (coarse - files.windows[window].first) * n_fine;
     for (std::size_t row = 0; row < n_rows; ++row)
-      for (std::size_t chan = first; chan < first + n_fine; ++chan)
+      for (std::size_t chan = std::max(first, channels.first); chan < std::min(first + n_fine, channels.end);
+           ++chan)
         for (std::size_t product = 0; product < kProducts; ++product) {
-          rows.data(row, chan, product) = {};
-          rows.weight(row, chan, product) = 0;
+          data(row, chan - channels.first, product) = {};
+          weight(row, chan - channels.first, product) = 0;
         }
     return;
   }
@@ -273,13 +297,14 @@ void MwaFitsReader::State::read_coarse(MwaFitsRows& rows, std::size_t coarse, un
   if (files.correlator == Correlator::legacy) {
     read_rows(file, integration.visibilities, 0, n_fine, numbers);
   } else {
-    read_rows(file, integration.visibilities, baseline, n_rows, numbers);
-    read_rows(file, *integration.weights, baseline, n_rows, weights);
+    const std::size_t n_read = wanted.back() - wanted.front() + 1;
+    read_rows(file, integration.visibilities, wanted.front(), n_read, numbers);
+    read_rows(file, *integration.weights, wanted.front(), n_read, weights);
   }
   parallel_for(n_threads, (n_rows + kBaselinesAtOnce - 1) / kBaselinesAtOnce,
                [&](std::size_t item, unsigned) {
                  const std::size_t row = item * kBaselinesAtOnce;
-                 fill(rows, row, std::min(n_rows, row + kBaselinesAtOnce), coarse);
+                 fill(row, std::min(n_rows, row + kBaselinesAtOnce), coarse, channels);
                });
 }
 
@@ -319,8 +344,24 @@ std::int64_t MwaFitsReader::n_missing() const {
   return n;
 }
 
-std::uint64_t MwaFitsReader::memory_bytes(std::size_t max_rows) const {
+std::string MwaFitsReader::summary() const {
+  const MsDescription& set = description();
+  return fmt::format(
+      "MWA correlator ({}): {} integrations of {} tiles, {} coarse channels in windows of {} channels: {}",
+      is_mwax() ? "MWAX" : "legacy", n_times(), set.layout.antennas.size(), n_coarse_channels(),
+      set.channel_hz.size(), 1 + set.more_windows.size());
+}
+
+std::vector<std::string> MwaFitsReader::warnings() const {
+  if (n_missing() == 0) return {};
+  return {fmt::format(
+      "{}: no data of {} of {} integrations of coarse channels: they are flagged, or left out",
+      state_->observation.path, n_missing(), n_times() * static_cast<std::int64_t>(n_coarse_channels()))};
+}
+
+std::uint64_t MwaFitsReader::memory_bytes(std::size_t block_rows, unsigned) const {
   const State& s = *state_;
+  const std::size_t max_rows = std::min(block_rows, n_baselines());
   const std::uint64_t cells = s.observation.n_fine * kProducts,
                       hdu_rows = is_mwax() ? max_rows : n_baselines(),
                       n_coarse = s.files.windows[0].end - s.files.windows[0].first;
@@ -333,34 +374,68 @@ std::uint64_t MwaFitsReader::memory_bytes(std::size_t max_rows) const {
          n_baselines() * (kProducts * sizeof(StoredProduct) + sizeof(Baseline)) + (4u << 20);
 }
 
-bool MwaFitsReader::read(MwaFitsRows& rows, std::size_t max_rows, unsigned n_threads) {
+std::size_t MwaFitsReader::block_rows() const {
+  // Legacy files are read once for each block of baselines, which are unpacked each time.
+  const std::uint64_t largest = std::uint64_t{is_mwax() ? 1u : 16u} << 28,
+                      row_bytes = description().channel_hz.size() * kProducts * 12;
+  std::size_t rows = n_baselines();
+  while (rows > 1 && rows * row_bytes > largest) rows = (rows + 1) / 2;
+  return rows;
+}
+
+void MwaFitsReader::rewind() {
+  state_->following = {};
+}
+
+bool MwaFitsReader::next(FileRows& rows, std::size_t max_rows) {
   State& s = *state_;
   if (!s.find_data()) return false;
-  const std::size_t n = std::min(max_rows, s.baselines.size() - s.baseline);
-  if (s.baseline == 0) s.find_coordinates();
-  const Arrangement::Window& window = s.files.windows[s.window];
-  const std::array shape{n, (window.end - window.first) * s.observation.n_fine, kProducts};
-  rows.window = static_cast<int>(s.window);
-  rows.time_mjd_s = s.middle().mjd_seconds();
-  rows.interval_s = s.observation.integration_s();
-  const auto first = s.baselines.begin() + static_cast<std::ptrdiff_t>(s.baseline);
-  rows.baselines.assign(first, first + static_cast<std::ptrdiff_t>(n));
+  s.block = s.following;
+  s.find_coordinates();
+  const std::size_t first = s.block.first_baseline, n = std::min(max_rows, s.baselines.size() - first);
+  rows.first_window = s.block.window;
+  rows.n_windows = 1;
+  rows.time_mjd_s.assign(n, s.middle().mjd_seconds());
+  rows.interval_s.assign(n, s.observation.integration_s());
+  rows.field.assign(n, 0);
+  const auto begin = s.baselines.begin() + static_cast<std::ptrdiff_t>(first);
+  rows.baselines.assign(begin, begin + static_cast<std::ptrdiff_t>(n));
   rows.uvw_m.resize_for_overwrite({n, 3});
-  rows.data.resize_for_overwrite(shape);
-  rows.weight.resize_for_overwrite(shape);
   for (std::size_t row = 0; row < n; ++row) {
     const Vec3 uvw = s.tile_uvw_m[static_cast<std::size_t>(rows.baselines[row].ant1)] -
                      s.tile_uvw_m[static_cast<std::size_t>(rows.baselines[row].ant2)];
     for (std::size_t axis = 0; axis < 3; ++axis) rows.uvw_m(row, axis) = uvw[axis];
   }
-  for (std::size_t coarse = window.first; coarse < window.end; ++coarse)
-    s.read_coarse(rows, coarse, n_threads);
-  s.baseline += n;
-  if (s.baseline == s.baselines.size()) {
-    s.baseline = 0;
-    ++s.window;
+  s.following.first_baseline = first + n;
+  if (s.following.first_baseline == s.baselines.size()) {
+    s.following.first_baseline = 0;
+    ++s.following.window;
   }
   return true;
+}
+
+void MwaFitsReader::read_cells(const FileCells& wanted, unsigned n_threads, const UseMsCells& use) {
+  State& s = *state_;
+  const std::size_t n = wanted.rows.size();
+  if (n == 0) return;
+  s.wanted.clear();
+  for (const std::size_t row : wanted.rows) s.wanted.push_back(s.block.first_baseline + row);
+  const std::array shape{n, wanted.n_channels, kProducts};
+  resize_for_threads(n_threads, shape, s.data);
+  resize_for_threads(n_threads, shape, s.weight);
+  const Arrangement::Window& window = s.files.windows[s.block.window];
+  const State::Channels channels{wanted.first_channel, wanted.first_channel + wanted.n_channels};
+  for (std::size_t coarse = window.first; coarse < window.end; ++coarse)
+    s.read_coarse(coarse, channels, n_threads);
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 19;
+  const std::size_t n_cells = wanted.n_channels * kProducts,
+                    at_once = std::max<std::size_t>(1, kPieceBytes / (n_cells * 12));
+  parallel_for(n_threads, (n + at_once - 1) / at_once, [&](std::size_t item, unsigned) {
+    const std::size_t first = item * at_once;
+    const std::array piece{std::min(at_once, n - first), wanted.n_channels, kProducts};
+    use(first, View<const std::complex<float>, 3>(s.data.data() + first * n_cells, piece),
+        View<const float, 3>(s.weight.data() + first * n_cells, piece));
+  });
 }
 
 bool is_mwa_metafits(const std::string& path) {

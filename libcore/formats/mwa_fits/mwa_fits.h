@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "libcore/formats/ms/measurement_set.h"
+#include "libcore/formats/visibility_file.h"
 
 namespace apsyn {
 
 /// What is taken out of the data, and what is flagged.
 struct MwaFitsOptions {
   bool cable_delays = true, geometric_delays = true, digital_gains = true;
-  std::optional<SkyDirection> phase_centre;  ///< else that of the metafits
+  std::optional<SkyDirection> phase_centre;  ///< else that of the metafits, or what has been tracked
   bool pointing_centre = false;              ///< that is, RA and DEC instead of RAPHASE and DECPHASE
   bool flag_tiles = true;                    ///< those that the metafits flags
   double flag_edge_hz = 80e3;                ///< at both ends of each coarse channel
@@ -28,35 +28,35 @@ struct MwaFitsOptions {
   bool operator==(const MwaFitsOptions&) const = default;
 };
 
-/// Rows of one time and one spectral window.
-struct MwaFitsRows {
-  int window = 0;
-  double time_mjd_s = 0, interval_s = 0;  ///< the middle
-  std::vector<Baseline> baselines;
-  Buffer<double, 2> uvw_m;              ///< [row][3], r_1 - r_2
-  Buffer<std::complex<float>, 3> data;  ///< [row][chan][XX XY YX YY]
-  Buffer<float, 3> weight;              ///< the same; 0 = flagged. MWAX: the valid share of the samples
-};
-
-class MwaFitsReader {
+/// Rows of a block are of one time and one spectral window, in the order of all_baselines(). Weights: 0 =
+/// flagged; of MWAX the valid share of the samples.
+class MwaFitsReader final : public VisibilityFile {
  public:
   /// FailureError when a file cannot be opened; DataError, with the file and the value, when one is malformed
-  /// or they do not fit together; UsageError for a phase centre that the correlator has not tracked.
+  /// or they do not fit together; UsageError for --pointing-centre where the correlator has tracked another.
   MwaFitsReader(const std::string& metafits, const std::vector<std::string>& files,
                 const MwaFitsOptions& options);
-  ~MwaFitsReader();
-  /// Tiles, one field, and windows: one where all coarse channels are adjacent, otherwise one for each.
-  const MsDescription& description() const;
+  ~MwaFitsReader() override;
+  /// Tiles, one field, and windows: one where all coarse channels are adjacent, otherwise one for each. The
+  /// field is where the correlator has tracked it, whatever the options say.
+  const MsDescription& description() const override;
+  std::string summary() const override;
+  std::vector<std::string> warnings() const override;
+  std::int64_t n_rows() const override;
+  std::uint64_t memory_bytes(std::size_t block_rows, unsigned n_threads) const override;
+  std::size_t block_rows() const override;
+  /// Integrations of the legacy correlator are read as a whole for each block.
+  bool has_fixed_blocks() const override { return !is_mwax(); }
+  void rewind() override;
+  bool next(FileRows& rows, std::size_t max_rows) override;
+  void read_cells(const FileCells& wanted, unsigned n_threads, const UseMsCells& use) override;
+
   std::size_t n_baselines() const;
   std::size_t n_coarse_channels() const;
   std::int64_t n_times() const;  ///< of which there are data
-  std::int64_t n_rows() const;
   /// Coarse channels of times for which no file has data though it has others: flagged, or no rows.
   std::int64_t n_missing() const;
   bool is_mwax() const;
-  std::uint64_t memory_bytes(std::size_t max_rows) const;
-  /// Up to max_rows rows, time by time, window by window; false at the end.
-  bool read(MwaFitsRows& rows, std::size_t max_rows, unsigned n_threads);
 
  private:
   struct State;

@@ -136,7 +136,8 @@ UvfitsLayout read_fits_idi_layout(const std::string& path) {
                   "CH_WIDTH",
                   "SOURCE",
                   "SOURCE_ID",
-                  {"FLAG", "CALIBRATION", "BANDPASS", "BASELINE"},
+                  "FLAG",
+                  {"CALIBRATION", "BANDPASS", "BASELINE", "GAIN_CURVE", "SYSTEM_TEMPERATURE", "PHASE-CAL"},
                   "a FITS-IDI file is needed"};
   MsDescription& set = layout.description;
   set.telescope = set.observer = set.source = "unknown";

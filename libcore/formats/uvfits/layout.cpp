@@ -172,6 +172,7 @@ void read_uvfits_tables(UvfitsLayout& layout, const UvfitsCentre& centre) {
                       layout.names.sources);
     layout.description.phase_centre = {wrapped_ra_rad(*centre.ra_deg), *centre.dec_deg * kRadPerDeg};
   }
+  read_uvfits_flags(layout);
   list_ignored_tables(layout);
 }
 
@@ -186,7 +187,8 @@ UvfitsLayout read_uvfits_layout(const std::string& path) {
                   "CH WIDTH",
                   "AIPS SU",
                   "ID. NO.",
-                  {"AIPS FG", "AIPS CL", "AIPS SN", "AIPS BP"},
+                  "AIPS FG",
+                  {"AIPS CL", "AIPS SN", "AIPS BP"},
                   "a UVFITS file is needed"};
   const FitsKeys keys = header.keys();
   if (!keys.flag("GROUPS") || header.integer("NAXIS1", 0, 1e12) != 0)

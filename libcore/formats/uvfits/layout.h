@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/formats/uvfits/flags.h"
 #include "libcore/formats/uvfits/uvfits.h"
 
 namespace apsyn {
@@ -46,7 +47,7 @@ struct UvfitsSegment {
 
 /// The tables beside the groups, and their columns.
 struct UvfitsTables {
-  const char *antennas, *windows, *window_number, *offset, *width, *sources, *source_number;
+  const char *antennas, *windows, *window_number, *offset, *width, *sources, *source_number, *flags;
   std::vector<const char*> corrections;  ///< tables that mean something but are not applied
   const char* cure;
 };
@@ -68,10 +69,12 @@ struct UvfitsLayout {
   UvfitsParameter u, v, w, date, baseline, antenna1, antenna2, subarray, source, setup, integration;
   std::vector<std::size_t> product_of;  ///< [STOKES index] -> product of the description
   MsDescription description;
-  std::map<std::pair<int, int>, int> antenna_of;    ///< (subarray, number) -> antenna
-  std::map<int, int> field_of;                      ///< source -> field
-  std::map<int, std::size_t> setup_of;              ///< FREQSEL -> setup
-  double utc_offset_s = 0;                          ///< to be added to DATE
+  std::map<std::pair<int, int>, int> antenna_of;  ///< (subarray, number) -> antenna
+  std::map<int, int> field_of;                    ///< source -> field
+  std::map<int, std::size_t> setup_of;            ///< FREQSEL -> setup
+  double utc_offset_s = 0;                        ///< to be added to DATE
+  std::string reference_date;                     ///< RDATE of the table of antennas, empty: none
+  UvfitsFlags flags;
   std::vector<std::pair<std::string, int>> tables;  ///< EXTNAME, EXTVER
   std::vector<std::string> ignored_tables;
 };

@@ -168,7 +168,9 @@ void read_uvfits_antennas(UvfitsLayout& layout) {
   for (int subarray = 1; subarray == 1 || has_table(layout, name, subarray); ++subarray) {
     const FitsTable table(layout.name, name, kMaxAntennas, layout.names.cure, subarray == 1 ? 0 : subarray);
     add_subarray(layout, table, subarray, stations);
-    if (subarray == 1) layout.utc_offset_s = utc_offset(layout, table);
+    if (subarray > 1) continue;
+    layout.utc_offset_s = utc_offset(layout, table);
+    layout.reference_date = table.key_text("RDATE").value_or("");
   }
   ArrayLayout& array = layout.description.layout;
   array.telescope = layout.description.telescope;

@@ -9,7 +9,7 @@
 //
 // FITS-IDI (AIPS Memo 114), as VLBI correlators, the EVN and LWA write it, is read as well: rows of UV_DATA
 // are the groups, of columns and in place of the tables ARRAY_GEOMETRY, FREQUENCY and SOURCE. Its phases are
-// opposite.
+// opposite. Tables of flags of both (AIPS FG, FLAG) are applied.
 #pragma once
 
 #include <complex>
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/formats/ms/measurement_set.h"
+#include "libcore/formats/visibility_file.h"
 
 namespace apsyn {
 
@@ -32,38 +32,36 @@ struct UvfitsCounts {
   std::int64_t used = 0;
   std::int64_t not_positive = 0;  ///< weight <= 0: flagged
   std::int64_t not_finite = 0;    ///< value or weight: flagged
+  std::int64_t by_table = 0;      ///< flagged by a table of flags alone
 };
 
-/// Rows of one frequency setup, in the order of the file. Signs and products are those of
-/// apsyn-conventions(7).
-struct UvfitsRows {
-  std::size_t setup = 0;    ///< frequency setup (FREQSEL)
-  Buffer<double, 2> uvw_m;  ///< [row][3]
-  std::vector<double> time_mjd_s, exposure_s;
-  std::vector<Baseline> baselines;
-  std::vector<int> field;
-  std::vector<Buffer<std::complex<float>, 3>> data;  ///< [IF] of [row][chan][product]
-  std::vector<Buffer<float, 3>> weight;              ///< the same
-};
-
-class UvfitsReader {
+/// Rows of a block are of one frequency setup (FREQSEL), a window for each of its IFs.
+class UvfitsReader final : public VisibilityFile {
  public:
   /// FailureError when it cannot be opened or is no regular file; DataError, with the byte where there is
   /// one, when it is malformed, truncated or of a dialect that is not supported; UsageError when nothing
   /// tells the integration time: neither INTTIM nor integration_s nor a baseline at two times.
   UvfitsReader(const std::string& path, const UvfitsOptions& options);
-  ~UvfitsReader();
+  ~UvfitsReader() override;
   /// Antennas, sources, windows (setup by setup, IF by IF) and products, in the order RR RL LR LL or XX XY YX
   /// YY; history is that of the caller.
-  const MsDescription& description() const;
+  const MsDescription& description() const override;
+  std::string summary() const override;
+  /// Names the tables that are not applied.
+  std::vector<std::string> warnings() const override;
+  std::int64_t n_rows() const override;
+  std::uint64_t memory_bytes(std::size_t block_rows, unsigned n_threads) const override;
+  std::size_t block_rows() const override;
+  void rewind() override;
+  bool next(FileRows& rows, std::size_t max_rows) override;
+  void read_cells(const FileCells& wanted, unsigned n_threads, const UseMsCells& use) override;
+  void check_use() const override;
+
   std::int64_t n_groups() const;
   bool is_fits_idi() const;
-  /// Tables that are there and mean something but are not applied: flags, calibration.
+  /// Tables that are there and mean something but are not applied: calibration.
   const std::vector<std::string>& ignored_tables() const;
-  std::uint64_t memory_bytes(std::size_t max_rows) const;
-  /// False at the end.
-  bool read(UvfitsRows& rows, std::size_t max_rows);
-  const UvfitsCounts& counts() const;
+  UvfitsCounts counts() const;
 
  private:
   struct State;

@@ -21,6 +21,7 @@
 #include "libcore/formats/uvh5/datasets.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/system/isolated.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -259,10 +260,18 @@ void Uvh5Writer::commit() {
 struct Uvh5Reader::State {
   uvh5::Reader file;
   MsDescription set;
+  static constexpr std::size_t kCellBytes = 13;  ///< of a visibility, its flag and nsamples
   std::uint64_t n_rows = 0, next_row = 0;
+  std::uint64_t first_of_rows = 0;  ///< the first that next() gave last
+  std::vector<char> swapped;        ///< [row of those] its antennas are in falling order in the file
+  std::vector<std::complex<float>> values;
+  std::vector<std::int8_t> flags;
+  std::vector<float> samples;
+  Hdf5Handle complex = uvh5::complex_type(), flag = uvh5::flag_type();
   std::size_t n_chan = 0, n_product = 0;
-  std::vector<std::size_t> product_of;  ///< [product of the set] in the file
-  bool four_axes = false;               ///< visdata of older files has one of windows
+  std::vector<std::size_t> product_of;          ///< [product of the set] in the file
+  std::vector<std::size_t> swapped_product_of;  ///< the same of rows with swapped antennas
+  bool four_axes = false;                       ///< visdata of older files has one of windows
   std::map<int, int> antenna_of, field_of;
 
   explicit State(const std::string& path) : file(path) {
@@ -278,6 +287,13 @@ struct Uvh5Reader::State {
     }
     if (file.has("/Header/vis_units") && lower(file.text("/Header/vis_units")) != "jy")
       set.flux_unit = FluxUnit::adu;
+  }
+
+  std::size_t n_cells() const { return n_chan * n_product; }
+  /// Rows whose converted cells a cache holds.
+  std::size_t rows_of_piece(std::size_t n_channels) const {
+    constexpr std::size_t kPieceBytes = std::size_t{1} << 19;
+    return std::max<std::size_t>(1, kPieceBytes / (n_channels * n_product * 12));
   }
 
   int count(const char* name) {
@@ -325,6 +341,10 @@ struct Uvh5Reader::State {
     for (const auto& [product, place] : found) {
       set.products.push_back(static_cast<Product>(product));
       product_of.push_back(place);
+    }
+    for (const auto& [product, place] : found) {
+      const auto other = found.find(static_cast<int>(with_swapped_receptors(static_cast<Product>(product))));
+      swapped_product_of.push_back(other == found.end() ? place : other->second);
     }
   }
 
@@ -423,20 +443,47 @@ Uvh5Reader::~Uvh5Reader() = default;
 const MsDescription& Uvh5Reader::description() const {
   return state_->set;
 }
-std::uint64_t Uvh5Reader::n_rows() const {
-  return state_->n_rows;
+std::int64_t Uvh5Reader::n_rows() const {
+  return static_cast<std::int64_t>(state_->n_rows);
 }
 
-bool Uvh5Reader::read(Uvh5Rows& rows, std::size_t max_rows) {
+std::string Uvh5Reader::summary() const {
+  const MsDescription& set = state_->set;
+  return fmt::format("UVH5: {} rows of {} channels and {} products, {} antennas, {} fields", n_rows(),
+                     set.channel_hz.size(), set.products.size(), set.layout.antennas.size(),
+                     1 + set.more_fields.size());
+}
+
+std::size_t Uvh5Reader::block_rows() const {
+  constexpr std::size_t kBlockBytes = 32u << 20, kMaxRows = 4096;
+  return std::clamp<std::size_t>(kBlockBytes / (state_->n_cells() * State::kCellBytes), 1, kMaxRows);
+}
+
+std::uint64_t Uvh5Reader::memory_bytes(std::size_t block_rows, unsigned n_threads) const {
+  const State& state = *state_;
+  constexpr std::uint64_t kRowBytes = 200, kConvertedBytes = 12;
+  return block_rows * (state.n_cells() * State::kCellBytes + kRowBytes) +
+         std::max(1u, n_threads) * std::min(block_rows, state.rows_of_piece(state.n_chan)) * state.n_cells() *
+             kConvertedBytes;
+}
+
+void Uvh5Reader::rewind() {
+  state_->next_row = 0;
+}
+
+bool Uvh5Reader::next(FileRows& rows, std::size_t max_rows) {
   State& state = *state_;
   const std::uint64_t n = std::min<std::uint64_t>(max_rows, state.n_rows - state.next_row),
                       first = state.next_row;
   if (n == 0) return false;
-  const std::string path = state.file.path();
   std::vector<int> ant1(n), ant2(n), field(n, 0);
+  rows.first_window = 0;
+  rows.n_windows = 1;
   rows.uvw_m.resize_for_overwrite({n, 3});
   rows.time_mjd_s.resize(n);
   rows.interval_s.resize(n);
+  rows.baselines.resize(n);
+  rows.field.resize(n);
   state.file.rows("/Header/ant_1_array", first, n, H5T_NATIVE_INT, ant1.data());
   state.file.rows("/Header/ant_2_array", first, n, H5T_NATIVE_INT, ant2.data());
   state.file.rows("/Header/uvw_array", first, n, H5T_NATIVE_DOUBLE, rows.uvw_m.data());
@@ -444,56 +491,64 @@ bool Uvh5Reader::read(Uvh5Rows& rows, std::size_t max_rows) {
   state.file.rows("/Header/integration_time", first, n, H5T_NATIVE_DOUBLE, rows.interval_s.data());
   if (state.file.has("/Header/phase_center_id_array"))
     state.file.rows("/Header/phase_center_id_array", first, n, H5T_NATIVE_INT, field.data());
-  const std::size_t n_cells = state.n_chan * state.n_product;
-  std::vector<std::complex<float>> values(n * n_cells);
-  std::vector<std::int8_t> flags(n * n_cells);
-  std::vector<float> samples(n * n_cells);
-  const Hdf5Handle complex = uvh5::complex_type(), flag = uvh5::flag_type();
-  state.file.rows("/Data/visdata", first, n, complex, values.data());
-  state.file.rows("/Data/flags", first, n, flag, flags.data());
-  state.file.rows("/Data/nsamples", first, n, H5T_NATIVE_FLOAT, samples.data());
-  rows.baselines.resize(n);
-  rows.field.resize(n);
-  rows.data.resize_for_overwrite({n, state.n_chan, state.n_product});
-  rows.weight.resize_for_overwrite(rows.data.shape());
+  state.swapped.resize(n);
   for (std::size_t row = 0; row < n; ++row) {
     const auto one = state.antenna_of.find(ant1[row]), two = state.antenna_of.find(ant2[row]);
     const auto centre = state.field_of.find(field[row]);
     if (one == state.antenna_of.end() || two == state.antenna_of.end() || centre == state.field_of.end())
-      throw DataError("{}: row {}: antennas {} and {} or phase centre {} are not in the header", path,
-                      first + row, ant1[row], ant2[row], field[row]);
+      throw DataError("{}: row {}: antennas {} and {} or phase centre {} are not in the header",
+                      state.file.path(), first + row, ant1[row], ant2[row], field[row]);
     if (!std::isfinite(rows.time_mjd_s[row]) || !(rows.interval_s[row] > 0) ||
         !std::isfinite(rows.interval_s[row]))
-      throw DataError("{}: row {}: time {} JD and {} s of integration", path, first + row,
+      throw DataError("{}: row {}: time {} JD and {} s of integration", state.file.path(), first + row,
                       rows.time_mjd_s[row], rows.interval_s[row]);
     rows.time_mjd_s[row] = mjd_s_of(rows.time_mjd_s[row]);
     rows.field[row] = centre->second;
     // A Measurement Set has the lower number first: the other order is the conjugate, of swapped receptors.
     const bool swaps = one->second > two->second;
+    state.swapped[row] = swaps;
     rows.baselines[row] = swaps ? Baseline{two->second, one->second} : Baseline{one->second, two->second};
     if (!swaps)
       for (std::size_t axis = 0; axis < 3; ++axis) rows.uvw_m(row, axis) = -rows.uvw_m(row, axis);
-    for (std::size_t chan = 0; chan < state.n_chan; ++chan)
-      for (std::size_t p = 0; p < state.n_product; ++p) {
-        std::size_t from = state.product_of[p];
-        if (swaps) {
-          const Product product = state.set.products[p];
-          const Product other = product == Product::XY   ? Product::YX
-                                : product == Product::YX ? Product::XY
-                                : product == Product::RL ? Product::LR
-                                : product == Product::LR ? Product::RL
-                                                         : product;
-          const auto at = std::find(state.set.products.begin(), state.set.products.end(), other);
-          if (at != state.set.products.end())
-            from = state.product_of[static_cast<std::size_t>(at - state.set.products.begin())];
-        }
-        const std::size_t i = (row * state.n_chan + chan) * state.n_product + from;
-        rows.data(row, chan, p) = swaps ? values[i] : std::conj(values[i]);
-        rows.weight(row, chan, p) = flags[i] != 0 ? 0 : samples[i];
-      }
   }
+  state.first_of_rows = first;
   state.next_row += n;
   return true;
+}
+
+void Uvh5Reader::read_cells(const FileCells& wanted, unsigned n_threads, const UseMsCells& use) {
+  State& state = *state_;
+  if (wanted.rows.empty()) return;
+  const std::size_t front = wanted.rows.front(), n_read = wanted.rows.back() - front + 1,
+                    n_cells = state.n_cells();
+  const std::uint64_t first = state.first_of_rows + front;
+  state.values.resize(n_read * n_cells);
+  state.flags.resize(n_read * n_cells);
+  state.samples.resize(n_read * n_cells);
+  state.file.rows("/Data/visdata", first, n_read, state.complex, state.values.data());
+  state.file.rows("/Data/flags", first, n_read, state.flag, state.flags.data());
+  state.file.rows("/Data/nsamples", first, n_read, H5T_NATIVE_FLOAT, state.samples.data());
+  const std::size_t at_once = state.rows_of_piece(wanted.n_channels), n = wanted.rows.size();
+  parallel_for(n_threads, (n + at_once - 1) / at_once, [&](std::size_t item, unsigned) {
+    const std::size_t begin = item * at_once, end = std::min(n, begin + at_once);
+    thread_local Buffer<std::complex<float>, 3> data;
+    thread_local Buffer<float, 3> weight;
+    data.resize_for_overwrite({end - begin, wanted.n_channels, state.n_product});
+    weight.resize_for_overwrite(data.shape());
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t row = wanted.rows[i];
+      const bool swaps = state.swapped[row] != 0;
+      const std::vector<std::size_t>& from = swaps ? state.swapped_product_of : state.product_of;
+      for (std::size_t chan = 0; chan < wanted.n_channels; ++chan)
+        for (std::size_t p = 0; p < state.n_product; ++p) {
+          const std::size_t at =
+              ((row - front) * state.n_chan + wanted.first_channel + chan) * state.n_product + from[p];
+          data(i - begin, chan, p) = swaps ? state.values[at] : std::conj(state.values[at]);
+          weight(i - begin, chan, p) = state.flags[at] != 0 ? 0 : state.samples[at];
+        }
+    }
+    use(begin, std::as_const(data), std::as_const(weight));
+  });
 }
 
 }  // namespace apsyn

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/formats/ms/measurement_set.h"
+#include "libcore/formats/visibility_file.h"
 
 namespace apsyn {
 
@@ -32,26 +32,20 @@ class Uvh5Writer {
   std::unique_ptr<State> state_;
 };
 
-/// Rows of a UVH5 file as those of a Measurement Set.
-struct Uvh5Rows {
-  std::vector<Baseline> baselines;
-  Buffer<double, 2> uvw_m;  ///< [row][3], r_1 - r_2
-  std::vector<double> time_mjd_s, interval_s;
-  std::vector<int> field;
-  Buffer<std::complex<float>, 3> data;  ///< [row][chan][product]
-  Buffer<float, 3> weight;              ///< 0 = flagged
-};
-
-class Uvh5Reader {
+class Uvh5Reader final : public VisibilityFile {
  public:
   /// DataError for files that are none, with several windows, or whose data are not phased to fixed
   /// directions.
   explicit Uvh5Reader(const std::string& path);
-  ~Uvh5Reader();
-  const MsDescription& description() const;
-  std::uint64_t n_rows() const;
-  /// Up to max_rows rows; false at the end.
-  bool read(Uvh5Rows& rows, std::size_t max_rows);
+  ~Uvh5Reader() override;
+  const MsDescription& description() const override;
+  std::string summary() const override;
+  std::int64_t n_rows() const override;
+  std::uint64_t memory_bytes(std::size_t block_rows, unsigned n_threads) const override;
+  std::size_t block_rows() const override;
+  void rewind() override;
+  bool next(FileRows& rows, std::size_t max_rows) override;
+  void read_cells(const FileCells& wanted, unsigned n_threads, const UseMsCells& use) override;
 
  private:
   struct State;

@@ -6,7 +6,7 @@ need perl
 m87=$APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits
 
 run ingest --from uvfits "$m87" -o m87.ms
-expect_stderr "23784 visibilities used, 1416 flagged by their weights, 0 that are no numbers"
+expect_stderr "23784 visibilities used, 1416 flagged by their weights, 0 by a table, 0 that are no numbers"
 run ingest --from uvfits "$m87" --dry-run
 expect_stdout "3150 groups of 10 antennas (VLBA), RR RL LR LL" "2 spectral windows of 1 channels of 8 MHz" "1228+126 at 12h30m49.42s +12d23m28.0s"
 run idg-grid -q m87.ms --size 512 --psf-size 1024 --scale 0.0001asec --weight uniform -o m87

@@ -36,7 +36,7 @@ expect_stderr "NOTHERE"
 expect_exit 2 transform obs.ms wide.ms -o out.ms
 expect_stderr "channels"
 expect_exit 2 transform obs.ms obs.vis -o out.ms
-expect_stderr "only Measurement Sets are joined"
+expect_stderr "streams are not joined"
 expect_exit 2 transform obs.vis -o out.vis --field 0
 expect_exit 2 transform obs.vis -o out.vis --column DATA
 expect_exit 2 transform obs.vis -o out.vis --average-time 3s
@@ -46,9 +46,20 @@ expect_exit 2 transform obs.vis -o out.vis --min-uvw 10m
 expect_exit 1 transform obs.vis -o out.vis --interval 90 99
 expect_stderr "no usable data"
 run transform -q obs.ms -o obs.uvh5
-expect_exit 2 transform obs.uvh5 -o out.ms --average-time 4s
-expect_stderr "in a second run"
-expect_exit 2 transform obs.uvh5 -o out.vis
+expect_exit 2 transform obs.uvh5 -o out.ms --column DATA
+expect_stderr "only Measurement Sets have several columns"
+expect_exit 2 transform obs.uvh5 -o out.ms --field nobody
+expect_stderr "no field is called 'nobody'"
+expect_exit 2 transform obs.uvh5 -o out.ms --spw 1
+expect_exit 2 transform obs.uvh5 -o out.ms --channel-range 3 9
+expect_exit 2 transform obs.uvh5 -o out.ms --interval 5 9
+expect_exit 2 transform obs.uvh5 -o out.ms --antennas nobody
+expect_exit 2 transform obs.uvh5 wide.ms -o out.ms
+expect_stderr "channels"
+expect_exit 2 transform obs.uvh5 obs.vis -o out.ms
+expect_exit 2 transform obs.uvh5 -o out.vis --bda 0.01 --bda-radius 1deg
+expect_exit 2 transform obs.uvh5 -o obs.uvh5 --overwrite
+expect_stderr "is the input"
 expect_exit 2 transform obs.vis -o out.uvh5
 expect_exit 2 transform obs.ms -o - --to uvh5
 expect_exit 2 transform obs.ms -o out.uvfits --bda 0.01

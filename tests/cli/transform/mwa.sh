@@ -8,8 +8,7 @@ files=(1196175296_*gpubox0?_00.fits)
 plain=(--no-cable-delay --no-geometric-delay --no-digital-gains --no-flag-metafits --no-flag-dc --flag-init 0s)
 
 run transform -v 1196175296.metafits "${files[@]}" -o all.ms
-expect_stderr "MWA correlator (legacy): 2 integrations of 128 tiles"
-expect_stderr "2 coarse channels in windows of 4 channels: 1"
+expect_stderr "MWA correlator (legacy): 2 integrations of 128 tiles, 2 coarse channels in windows of 4 channels: 1"
 run transform "${files[@]}" --metafits 1196175296.metafits --max-memory 300MB --threads 1 -o blocks.ms
 expect_same all.ms/table.f2_TSM0 blocks.ms/table.f2_TSM0 "DATA by way of blocks"
 run transform "${files[@]}" 1196175296.metafits "${plain[@]}" -o plain.ms
@@ -21,6 +20,19 @@ image() { run idg-grid -q --size 64 --scale 20amin --weight natural --no-psf -o 
 image there
 image moved
 expect_near_image there-dirty.fits moved-dirty.fits 1e-5
+
+# Selected and averaged at once and in a second run: the same bytes; as UVFITS and as a stream.
+small=(--average-time 1s --average-channels 2 --antennas 0,1,2,77)
+run transform -q "${files[@]}" 1196175296.metafits "${small[@]}" -o once.ms
+run transform -q all.ms "${small[@]}" -o twice.ms
+expect_same <(cat once.ms/table.f*_TSM0) <(cat twice.ms/table.f*_TSM0) "averages of one pass and of two"
+run transform -q "${files[@]}" 1196175296.metafits "${small[@]}" -o small.uvfits
+run transform -q small.uvfits -o back.ms
+expect_same once.ms/table.f2_TSM0 back.ms/table.f2_TSM0 "DATA by way of UVFITS"
+transform -q "${files[@]}" 1196175296.metafits "${small[@]}" -o - | transform -q - -o piped.ms
+expect_same once.ms/table.f2_TSM0 piped.ms/table.f2_TSM0 "DATA by way of a stream"
+run transform -v "${files[@]}" 1196175296.metafits --bda 0.01 --bda-radius 2deg -o bda.ms
+expect_stderr "the times of its rows have been looked at beforehand"
 
 # What is no file is not looked into.
 mkfifo fifo
@@ -37,9 +49,8 @@ expect_exit 2 transform 1196175296.metafits "${files[@]}" all.ms -o never.ms
 expect_stderr "all.ms: neither"
 expect_exit 2 transform 1196175296.metafits "${files[@]}" "$data/1090008640.metafits" -o never.ms
 expect_stderr "a second metafits"
-expect_exit 2 transform 1196175296.metafits "${files[@]}" -o never.uvh5
-expect_exit 2 transform 1196175296.metafits "${files[@]}" --average-time 4s -o never.ms
-expect_stderr "in a second run"
+expect_exit 2 transform 1196175296.metafits "${files[@]}" --spw 1 -o never.ms
+expect_stderr "spectral window 1: the file has 1"
 expect_exit 2 transform 1196175296.metafits "${files[@]}" --flag-edge-width 640kHz -o never.ms
 expect_stderr "nothing is left"
 expect_exit 2 transform all.ms --no-cable-delay -o never.ms

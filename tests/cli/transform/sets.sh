@@ -30,6 +30,15 @@ run transform -q "$APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits" -o vlba.ms
 run ingest -q --from uvfits "$APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits" -o vlba2.ms
 expect_same <(tiles vlba.ms) <(tiles vlba2.ms) "sets of transform and ingest from UVFITS"
 
+# One pass over a file: a stream, and halves of the time that are joined, from files of two formats.
+run transform -q obs.uvh5 --interval 0 5 -o early.uvfits
+run transform -q obs.uvh5 --interval 5 10 -o late.uvh5
+run transform -q late.uvh5 early.uvfits -o of-files.ms
+expect_same obs.ms/table.f2_TSM0 of-files.ms/table.f2_TSM0 "DATA of UVFITS and UVH5 joined"
+transform -q obs.uvfits --average-channels 2 --no-autos -o - | transform -q - -o of-stream.ms
+run transform -q obs.ms --average-channels 2 --no-autos -o of-set.ms
+expect_same of-set.ms/table.f2_TSM0 of-stream.ms/table.f2_TSM0 "DATA of UVFITS by way of a stream"
+
 # Halves in time become the whole.
 run transform -q obs.ms --interval 0 5 -o first.ms
 run transform -q obs.ms --time-range 2024-01-01T12:00:10 2024-01-01T13:00:00 -o second.ms

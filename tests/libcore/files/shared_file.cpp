@@ -149,4 +149,32 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_told) {
   BOOST_TEST((scratch.contents() == std::string(3'000'000, '\xee')));
 }
 
+// The columns of a set are written in turn: neither keeps more than a few windows of each file in memory.
+BOOST_AUTO_TEST_CASE(files_that_are_filled_in_turn_leave_memory) {
+  if (!in_memory("/dev/shm")) return;
+  constexpr std::size_t kBytes = 64u << 20, kPiece = 256u << 10;
+  const auto resident_bytes = [] {
+    std::ifstream in("/proc/self/statm");
+    std::size_t size = 0, pages = 0;
+    in >> size >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  };
+  Scratch one("/dev/shm", kBytes), two("/dev/shm", kBytes);
+  {
+    SharedFile first(one.fd), second(two.fd);
+    const std::string text(kPiece, 'x');
+    const std::size_t before = resident_bytes();
+    std::size_t most = 0;
+    for (std::size_t at = 0; at < kBytes; at += kPiece) {
+      BOOST_TEST(first.write(at, text.data(), text.size()) == 0);
+      BOOST_TEST(second.write(at, text.data(), text.size()) == 0);
+      most = std::max(most, resident_bytes() - std::min(before, resident_bytes()));
+    }
+    BOOST_TEST_MESSAGE("resident at most " << most << " bytes more");
+    BOOST_TEST(most < 16u << 20);  // two windows of 2 MiB of each: 8 MiB; 128 MiB if none were let go
+  }
+  BOOST_TEST(one.contents() == std::string(kBytes, 'x'));
+  BOOST_TEST(two.contents() == one.contents());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

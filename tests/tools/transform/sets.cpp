@@ -15,6 +15,7 @@
 #include "libcore/measures/coordinates.h"
 #include "tests/libcore/formats/ms/ms_observation.h"
 #include "tools/transform/joined_sets.h"
+#include "tools/transform/open_sources.h"
 #include "tools/transform/row_sink.h"
 #include "tools/transform/set_pass.h"
 
@@ -33,7 +34,7 @@ std::int64_t transform_sets(const Options& options, const std::string& output, u
   tool.common().max_memory_bytes = 1'000'000'000;
   tool.common().quiet = true;
   tool.common().progress = "off";
-  JoinedSets joined(options);
+  JoinedSets joined(options, open_sources(options));
   const UvwCheck uvw = options.centre ? joined.check_uvw() : UvwCheck{};
   const SetPlan plan = plan_sets(tool, options, joined, uvw);
   const auto sink = make_set_sink(output, joined.describe(options), false, plan.n_rows, options.inputs,
@@ -384,6 +385,30 @@ BOOST_AUTO_TEST_CASE(rows_are_counted_before_they_are_written_whatever_decides) 
   BOOST_TEST(check() == 27);
   options.no_autos = true;
   BOOST_TEST(check() == 9);
+}
+
+// Rows that are only chosen are as they were, values under flags included, at the ends of the set, too.
+BOOST_AUTO_TEST_CASE(rows_chosen_by_their_coordinates_keep_values_under_flags) {
+  ScratchFolder folder;
+  MsDescription set = ms_description();
+  set.layout.antennas[1].flagged = false;
+  Observation observation(set, 3);
+  for (std::size_t t = 0; t < 3; ++t) observation.weight(t, 4, 1, 2) = 0;  // of antennas 1 and 2
+  observation.write(folder / "in.ms");
+  Options options;
+  options.inputs = {folder / "in.ms"};
+  options.min_uvw_m = 150;
+  BOOST_TEST(transform_sets(options, folder / "out.ms") == 2 * 3);  // baselines 0-2 and 1-2
+  const auto data = cells<casacore::Complex>(folder / "out.ms", "DATA");
+  const auto flags = cells<bool>(folder / "out.ms", "FLAG");
+  BOOST_TEST_REQUIRE(data.size() == 6u * 16);
+  for (std::size_t t = 0; t < 3; ++t)
+    for (std::size_t row = 0; row < 2; ++row)
+      for (std::size_t i = 0; i < 16; ++i) {
+        const std::size_t at = (2 * t + row) * 16 + i;
+        BOOST_TEST((data[at] == observation.data(t, row == 0 ? 2 : 4, i / 4, i % 4)));
+        BOOST_TEST(flags[at] == (row == 1 && i == 4 + 2));
+      }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -41,14 +41,15 @@ struct ReadRow {
 inline std::vector<ReadRow> read_all(MwaFitsReader& reader, std::size_t max_rows = 1 << 20,
                                      unsigned n_threads = 2) {
   std::vector<ReadRow> all;
-  MwaFitsRows rows;
-  while (reader.read(rows, max_rows, n_threads)) {
-    const std::size_t n_cells = rows.data.extent(1) * rows.data.extent(2);
+  FileRows rows;
+  FileVisibilities cells;
+  while (reader.read(rows, cells, max_rows, n_threads)) {
+    const std::size_t n_cells = cells.data[0].extent(1) * cells.data[0].extent(2);
     for (std::size_t r = 0; r < rows.baselines.size(); ++r) {
-      const auto* data = rows.data.data() + r * n_cells;
-      const auto* weight = rows.weight.data() + r * n_cells;
-      all.push_back({rows.window,
-                     rows.time_mjd_s,
+      const auto* data = cells.data[0].data() + r * n_cells;
+      const auto* weight = cells.weight[0].data() + r * n_cells;
+      all.push_back({static_cast<int>(rows.first_window),
+                     rows.time_mjd_s[r],
                      rows.baselines[r],
                      {rows.uvw_m(r, 0), rows.uvw_m(r, 1), rows.uvw_m(r, 2)},
                      {data, data + n_cells},

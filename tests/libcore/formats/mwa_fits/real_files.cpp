@@ -34,8 +34,9 @@ BOOST_AUTO_TEST_CASE(legacy_files_agree_with_pyuvdata) {
       {kData + "_20171201145440_gpubox01_00.fits", kData + "_20171201145440_gpubox02_00.fits"}, options);
   // gpubox 1 is the highest of the channels, which are above 128.
   BOOST_TEST(reader.description().window_name == "ch179-180");
-  MwaFitsRows rows;
-  BOOST_REQUIRE(reader.read(rows, reader.n_baselines(), 1));
+  FileRows rows;
+  FileVisibilities cells;
+  BOOST_REQUIRE(reader.read(rows, cells, reader.n_baselines()));
   const std::string text = read_text_file(kData + "-pyuvdata.csv");
   const CsvTable table = parse_csv(text, "pyuvdata");
   std::map<std::pair<int, int>, std::size_t> row_of;
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(legacy_files_agree_with_pyuvdata) {
       // pyuvdata conjugates, for its baselines are r_2 - r_1. The numbers are whole.
       const std::complex<double> wanted =
           std::conj(complex_of(row.fields[*table.find(std::to_string(channel))]));
-      BOOST_TEST(rows.data(ours, channel, products.at(row.fields[*table.find("pol")])) ==
+      BOOST_TEST(cells.data[0](ours, channel, products.at(row.fields[*table.find("pol")])) ==
                  std::complex<float>(wanted));
     }
   }

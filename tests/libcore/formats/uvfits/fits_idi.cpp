@@ -3,6 +3,7 @@
 // cut or lies ends in a message that names the HDU.
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -24,7 +25,28 @@ struct Idi {
   bool large_numbers = false, geocentric = false, old_source_column = false;
   std::size_t n_band = 2, n_chan = 3;
   std::string cut_form{};  ///< replaces the form of FLUX
+  std::string flags{};     ///< rows of table FLAG, kFlagBytes each; empty: no such table
 };
+
+/// A row of table FLAG: SOURCE_ID, ARRAY, ANTS, FREQID, TIMERANG, BANDS, CHANS, PFLAGS.
+struct Flag {
+  int source = 0;
+  std::array<int, 2> stations{};
+  std::array<double, 2> days{};
+  std::array<int, 2> bands{1, 1}, chans{};
+  std::array<int, 4> products{1, 1, 1, 1};
+
+  std::string bytes() const {
+    const auto whole = [](int value) { return big(static_cast<std::uint32_t>(value), 4); };
+    std::string row = whole(source) + whole(0) + whole(stations[0]) + whole(stations[1]) + whole(-1) +
+                      f32(days[0]) + f32(days[1]);
+    for (const int band : bands) row += whole(band);
+    for (const int chan : chans) row += whole(chan);
+    for (const int product : products) row += whole(product);
+    return row;
+  }
+};
+constexpr std::size_t kFlagBytes = 60;
 
 constexpr int kFirstStation[] = {1, 1, 3, 2}, kSecondStation[] = {1, 2, 1, 3}, kSources[] = {7, 7, 4, 4};
 constexpr std::size_t kRows = 4;
@@ -137,11 +159,23 @@ std::string idi(const Idi& d) {
     file += visibilities(d, 0, 1, 1) + visibilities(d, 1, kRows, 2);
   else
     file += visibilities(d, 0, kRows, 1);
-  return file + table("FLAG", 1, {{"SOURCE_ID", "1J"}}, 4, big(1, 4), [](Cards&) {});
+  if (!d.flags.empty())
+    file += table("FLAG", 1,
+                  {{"SOURCE_ID", "1J"},
+                   {"ARRAY", "1J"},
+                   {"ANTS", "2J"},
+                   {"FREQID", "1J"},
+                   {"TIMERANG", "2E"},
+                   {"BANDS", "2J"},
+                   {"CHANS", "2J"},
+                   {"PFLAGS", "4J"}},
+                  kFlagBytes, d.flags, [](Cards& c) { c.string("RDATE", "2014-12-09"); });  // JD 2457000.5
+  return file + table("GAIN_CURVE", 1, {{"ANTENNA_NO", "1J"}}, 4, big(1, 4), [](Cards&) {});
 }
 
 struct Taken {
-  UvfitsRows rows;
+  FileRows rows;
+  FileVisibilities cells;
   MsDescription set;
   std::vector<std::string> ignored;
 };
@@ -152,14 +186,15 @@ Taken take(const std::string& path) {
   taken.set = reader.description();
   taken.ignored = reader.ignored_tables();
   BOOST_TEST(reader.n_groups() == static_cast<std::int64_t>(kRows));
-  BOOST_REQUIRE(reader.read(taken.rows, 100));
-  UvfitsRows none;
-  BOOST_TEST(!reader.read(none, 100));
+  BOOST_REQUIRE(reader.read(taken.rows, taken.cells, 100));
+  FileRows none;
+  BOOST_TEST(!reader.next(none, 100));
   return taken;
 }
 
 void check(const Idi& d, const Taken& taken) {
-  const UvfitsRows& rows = taken.rows;
+  const FileRows& rows = taken.rows;
+  const FileVisibilities& cells = taken.cells;
   BOOST_REQUIRE(rows.baselines.size() == kRows);
   BOOST_TEST((taken.set.products == std::vector{Product::RR, Product::RL, Product::LR, Product::LL}));
   BOOST_TEST(taken.set.telescope == "TEST");
@@ -182,7 +217,7 @@ void check(const Idi& d, const Taken& taken) {
     BOOST_TEST(rows.baselines[row].ant1 == std::min(kFirstStation[row], kSecondStation[row]) - 1);
     BOOST_TEST(rows.baselines[row].ant2 == std::max(kFirstStation[row], kSecondStation[row]) - 1);
     BOOST_TEST(rows.field[row] == (kSources[row] == 7));
-    BOOST_TEST(rows.exposure_s[row] == 2 + double(row));
+    BOOST_TEST(rows.interval_s[row] == 2 + double(row));
     BOOST_TEST(std::abs(rows.time_mjd_s[row] - (2457000.5 - 2400000.5 + 0.25 + double(row) / 1024) * 86400) <
                1e-5);
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -198,10 +233,10 @@ void check(const Idi& d, const Taken& taken) {
           const std::size_t product = turned ? kTurned[s] : kProductOf[s];
           // Phases are opposite to those of a Measurement Set, and of a turned baseline opposite again.
           const std::complex<float> wanted(float(n + 1), float((turned ? 1 : -1) * (-2 * n - 1)));
-          BOOST_TEST((rows.data[i](row, chan, product) == wanted));
+          BOOST_TEST((cells.data[i](row, chan, product) == wanted));
           const std::size_t of_product = d.weights_of_bands ? 0 : s;
           const bool flagged = row == 1 && i == 0 && of_product == 0 && !d.weights_in_array;
-          BOOST_TEST(rows.weight[i](row, chan, product) ==
+          BOOST_TEST(cells.weight[i](row, chan, product) ==
                      (flagged ? 0.0f : float(1 + row + 10 * i + 100 * of_product)));
         }
   }
@@ -222,8 +257,81 @@ BOOST_AUTO_TEST_CASE(every_kind_of_column_is_read) {
                        Idi{.geocentric = true}, Idi{.old_source_column = true}}) {
     const Taken taken = take(scratch.file("a", idi(d)));
     check(d, taken);
-    BOOST_TEST(taken.ignored == std::vector<std::string>{"FLAG 1"}, boost::test_tools::per_element());
+    BOOST_TEST(taken.ignored == std::vector<std::string>{"GAIN_CURVE 1"}, boost::test_tools::per_element());
   }
+}
+
+// What is flagged is decided here by loops over all cells and all flags.
+BOOST_AUTO_TEST_CASE(tables_of_flags_are_applied) {
+  const reference::Scratch scratch;
+  const double step = 1.0 / 1024;  // days between rows, which begin at 0.25
+  const std::vector<std::vector<Flag>> tables{
+      {{}},
+      {{.source = 7}},
+      {{.stations = {2, 0}}},
+      {{.stations = {3, 1}}},
+      {{.days = {0.25 + 0.5 * step, 0.25 + 1.5 * step}}},
+      {{.days = {0.25 + step, 0.25 + step}}},
+      {{.bands = {0, 1}}},
+      {{.chans = {2, 3}}},
+      {{.chans = {2, 0}}},
+      {{.products = {0, 1, 0, 0}}},
+      {{.products = {0, 0, 1, 0}}},
+      {{.products = {0, 0, 0, 0}}},
+      {{.source = 4, .stations = {1, 0}, .days = {0, 1}, .bands = {1, 0}, .chans = {1, 1}},
+       {.stations = {1, 1}, .products = {1, 0, 0, 0}},
+       {.days = {-3, 0.25 + 0.1 * step}, .chans = {3, 3}}}};
+  constexpr std::size_t kProductOf[] = {0, 3, 1, 2}, kTurned[] = {0, 3, 2, 1};
+  std::size_t n_flagged = 0, number = 0;
+  for (const std::vector<Flag>& flags : tables) {
+    Idi d;
+    for (const Flag& flag : flags) d.flags += flag.bytes();
+    const Taken with = take(scratch.file("a", idi(d))), without = take(scratch.file("b", idi({})));
+    for (std::size_t row = 0; row < kRows; ++row)
+      for (std::size_t band = 0; band < 2; ++band)
+        for (std::size_t chan = 0; chan < d.n_chan; ++chan)
+          for (std::size_t s = 0; s < 4; ++s) {
+            bool flagged = false;
+            for (const Flag& flag : flags) {
+              const int a = kFirstStation[row], b = kSecondStation[row], i = flag.stations[0],
+                        j = flag.stations[1];
+              const double day = 0.25 + double(row) * step;
+              const bool here =
+                  i == 0 || (j == 0 ? a == i || b == i : (a == i && b == j) || (a == j && b == i));
+              const bool now =
+                  (flag.days[0] == 0 && flag.days[1] == 0) || (day >= flag.days[0] && day <= flag.days[1]);
+              const int n = static_cast<int>(chan) + 1;
+              flagged = flagged || (here && now && (flag.source == 0 || flag.source == kSources[row]) &&
+                                    flag.bands[band] != 0 && n >= flag.chans[0] &&
+                                    (flag.chans[1] == 0 || n <= flag.chans[1]) && flag.products[s] != 0);
+            }
+            const std::size_t product = kFirstStation[row] > kSecondStation[row] ? kTurned[s] : kProductOf[s];
+            const float weight = without.cells.weight[band](row, chan, product);
+            BOOST_TEST(with.cells.weight[band](row, chan, product) == (flagged ? 0 : weight),
+                       "table " << number << " row " << row << " band " << band << " channel " << chan
+                                << " product " << s);
+            BOOST_TEST(
+                (with.cells.data[band](row, chan, product) == without.cells.data[band](row, chan, product)));
+            n_flagged += flagged;
+          }
+    ++number;
+  }
+  BOOST_TEST(n_flagged > 200u);
+}
+
+BOOST_AUTO_TEST_CASE(tables_of_flags_that_lie_are_refused) {
+  const reference::Scratch scratch;
+  const std::string good = idi({.flags = Flag{.days = {0.1, 0.2}}.bytes()});
+  BOOST_TEST(complaint(scratch.file("a", good)) == "none");
+  const auto changed = [&](const std::string& card, const std::string& by) {
+    return complaint(scratch.file("a", replaced(good, card, by)));
+  };
+  BOOST_TEST(has(changed("'ANTS    '", "'ENTS    '"), "FLAG: no column ANTS"));
+  BOOST_TEST(has(changed("'TIMERANG'", "'TIMERENG'"), "no column TIMERANG"));
+  BOOST_TEST(has(changed("'2014-12-09'", "'2014-99-09'"), "RDATE '2014-99-09'"));
+  BOOST_TEST(has(changed("RDATE   =", "RDITE   ="), "no RDATE"));
+  const std::string never = idi({.flags = Flag{.days = {0.1, kNan}}.bytes()});
+  BOOST_TEST(has(complaint(scratch.file("a", never)), "FLAG: row 1: times 0.1"));
 }
 
 BOOST_AUTO_TEST_CASE(files_that_lie_are_refused) {
@@ -249,7 +357,7 @@ BOOST_AUTO_TEST_CASE(files_that_lie_are_refused) {
 
 BOOST_AUTO_TEST_CASE(random_damage_gives_data_or_an_error) {
   const reference::Scratch scratch;
-  const std::string good = idi({});
+  const std::string good = idi({.flags = Flag{.days = {0.1, 0.2}}.bytes()});
   std::mt19937 random(4);
   for (int i = 0; i < 300; ++i) {
     std::string bad = good;

@@ -23,7 +23,8 @@ BOOST_AUTO_TEST_SUITE(uvfits_files)
 namespace {
 
 struct Taken {
-  UvfitsRows rows;
+  FileRows rows;
+  FileVisibilities cells;
   MsDescription description;
   UvfitsCounts counts;
 };
@@ -32,19 +33,20 @@ Taken take(const std::string& path, const UvfitsOptions& options = {}) {
   UvfitsReader reader(path, options);
   Taken taken;
   taken.description = reader.description();
-  BOOST_REQUIRE(reader.read(taken.rows, 100));
-  UvfitsRows none;
-  BOOST_TEST(!reader.read(none, 100));
+  BOOST_REQUIRE(reader.read(taken.rows, taken.cells, 100));
+  FileRows none;
+  BOOST_TEST(!reader.next(none, 100));
   taken.counts = reader.counts();
   return taken;
 }
 
 void check(const Dialect& d, const Taken& taken, bool absolute = false) {
-  const UvfitsRows& rows = taken.rows;
+  const FileRows& rows = taken.rows;
+  const FileVisibilities& cells = taken.cells;
   const MsDescription& set = taken.description;
   const auto tight = boost::test_tools::tolerance(1e-12);
   BOOST_REQUIRE(rows.baselines.size() == 6u);
-  BOOST_REQUIRE(rows.data.size() == d.n_if);
+  BOOST_REQUIRE(cells.data.size() == d.n_if);
   BOOST_TEST((set.products == std::vector{Product::XX, Product::XY, Product::YX, Product::YY}));
   // Reference pixel 2; the second IF descends.
   for (std::size_t chan = 0; chan < d.n_chan; ++chan) {
@@ -61,7 +63,7 @@ void check(const Dialect& d, const Taken& taken, bool absolute = false) {
                  boost::test_tools::tolerance(1e-7));  // of float32
     const double mjd = 2457000.5 + 0.25 + double(g / 2) / 1024 + (d.two_dates ? 1.0 / 4096 : 0) - 2400000.5;
     BOOST_TEST(std::abs(rows.time_mjd_s[g] - mjd * 86400 + (d.atomic_time ? 35 : 0)) < 1e-5);
-    BOOST_TEST(rows.exposure_s[g] == (d.no_inttim ? 8 : 2 + double(g)));
+    BOOST_TEST(rows.interval_s[g] == (d.no_inttim ? 8 : 2 + double(g)));
     constexpr std::size_t kProductOf[] = {0, 3, 1, 2},
                           kTurned[] = {0, 3, 2, 1};  // XX YY XY YX -> XX XY YX YY
     for (std::size_t i = 0; i < d.n_if; ++i)
@@ -72,9 +74,9 @@ void check(const Dialect& d, const Taken& taken, bool absolute = false) {
           const std::size_t product = turned ? kTurned[s] : kProductOf[s];
           const bool finite = std::isfinite(v.re) && std::isfinite(v.weight);
           const double weight = !finite ? 0 : absolute ? std::abs(v.weight) : std::max(0.0, v.weight);
-          BOOST_TEST(rows.weight[i](g, chan, product) == float(weight));
+          BOOST_TEST(cells.weight[i](g, chan, product) == float(weight));
           if (finite)
-            BOOST_TEST((rows.data[i](g, chan, product) ==
+            BOOST_TEST((cells.data[i](g, chan, product) ==
                         std::complex<float>(float(v.re), float(turned ? -v.im : v.im))));
         }
   }
@@ -114,13 +116,63 @@ BOOST_AUTO_TEST_CASE(every_dialect_is_read) {
   }
 }
 
+/// A table AIPS FG of one row: a baseline, a time in days, IFs, channels, and products as bits from the left.
+std::string flag_table(int version, int ant1, int ant2, double begin, double end, int ifs, int chans,
+                       unsigned char products) {
+  const auto whole = [](int value) { return big(static_cast<std::uint32_t>(value), 4); };
+  const std::string row = whole(0) + whole(1) + whole(-1) + whole(ant1) + whole(ant2) + f32(begin) +
+                          f32(end) + whole(ifs) + whole(ifs) + whole(chans) + whole(chans) +
+                          std::string(1, static_cast<char>(products)) + text("BAD", 24);
+  return table("AIPS FG", version,
+               {{"SOURCE", "1J"},
+                {"SUBARRAY", "1J"},
+                {"FREQ ID", "1J"},
+                {"ANTS", "2J"},
+                {"TIME RANGE", "2E"},
+                {"IFS", "2J"},
+                {"CHANS", "2J"},
+                {"PFLAGS", "4X"},
+                {"REASON", "24A"}},
+               row.size(), row, [](Cards& c) { c.string("RDATE", "2014-12-09"); });  // JD 2457000.5
+}
+
+// Of several tables AIPS takes the newest, which holds the flags of those before. Times are in the time
+// system of the data.
+BOOST_AUTO_TEST_CASE(the_newest_table_of_flags_is_applied) {
+  const reference::Scratch scratch;
+  for (const bool atomic_time : {false, true}) {
+    Dialect d{.atomic_time = atomic_time};
+    const std::string newest = flag_table(2, 3, 0, 0.25, 0.25, 2, 3, 0x20);
+    const std::string plain = uvfits(d), all = flag_table(1, 0, 0, 0, 0, 0, 0, 0xf0);
+    const Taken without = take(scratch.file("a", plain)),
+                with = take(scratch.file("b", plain + newest + all)),
+                nothing = take(scratch.file("c", plain + all));
+    std::size_t n_flagged = 0;
+    for (std::size_t g = 0; g < 6; ++g)
+      for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t chan = 0; chan < 3; ++chan)
+          for (std::size_t product = 0; product < 4; ++product) {
+            // The first two groups are of time 0.25; XY is the third of XX YY XY YX.
+            const bool flagged =
+                g < 2 && (kFirst[g] == 3 || kSecond[g] == 3) && i == 1 && chan == 2 && product == 1;
+            const float weight = without.cells.weight[i](g, chan, product);
+            BOOST_TEST(with.cells.weight[i](g, chan, product) == (flagged ? 0 : weight));
+            BOOST_TEST(nothing.cells.weight[i](g, chan, product) == 0);
+            n_flagged += flagged && weight > 0;
+          }
+    BOOST_TEST(with.counts.by_table == static_cast<std::int64_t>(n_flagged));
+    BOOST_TEST(n_flagged == 1u);
+    BOOST_TEST(nothing.counts.used == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(files_that_do_not_tell_the_integration_have_the_shortest_step_of_a_baseline) {
   const reference::Scratch scratch;
   const Dialect none{.no_inttim = true}, once{.no_inttim = true, .one_time = true};
   const std::string name = scratch.file("a", uvfits(none));
   check(none, take(name, {.absolute_weights = false, .integration_s = 8}));
   // Baselines 1-2 and 1-3 come at the first and the third time, 2-3 twice at the second.
-  for (const double exposure_s : take(name).rows.exposure_s)
+  for (const double exposure_s : take(name).rows.interval_s)
     BOOST_TEST(std::abs(exposure_s - 2 * 84.375) < 1e-3);
   BOOST_CHECK_THROW(take(scratch.file("b", uvfits(once))), UsageError);
 }
@@ -145,8 +197,8 @@ BOOST_AUTO_TEST_CASE(scaled_integers_are_read) {
       BOOST_TEST(std::abs(std::abs(taken.rows.uvw_m(g, axis)) -
                           std::abs(kUvw_s[axis]) * double(g + 1) * kSpeedOfLight_m_s) <
                  0.16);  // half of 1e-9 s
-    BOOST_TEST(taken.rows.exposure_s[g] == 2 + double(g));
-    if (g < 5) BOOST_TEST(taken.rows.data[1](g, 2, 0).real() == float(value_of(0, 1, 2, 0).re));
+    BOOST_TEST(taken.rows.interval_s[g] == 2 + double(g));
+    if (g < 5) BOOST_TEST(taken.cells.data[1](g, 2, 0).real() == float(value_of(0, 1, 2, 0).re));
   }
 }
 
@@ -223,12 +275,12 @@ BOOST_AUTO_TEST_CASE(windows_and_fields_pass_into_a_measurement_set) {
     out.uvw_m = View<const double, 2>(taken.rows.uvw_m.data(), {6, 3});
     out.baselines = &taken.rows.baselines;
     out.row_time_mjd_s = taken.rows.time_mjd_s;
-    out.row_interval_s = out.row_exposure_s = taken.rows.exposure_s;
+    out.row_interval_s = out.row_exposure_s = taken.rows.interval_s;
     out.row_field = taken.rows.field;
     for (std::size_t i = 0; i < 2; ++i) {
       out.window = static_cast<int>(i);
-      out.data = View<const std::complex<float>, 3>(taken.rows.data[i].data(), {6, 3, 4});
-      out.weight = View<const float, 3>(taken.rows.weight[i].data(), {6, 3, 4});
+      out.data = View<const std::complex<float>, 3>(taken.cells.data[i].data(), {6, 3, 4});
+      out.weight = View<const float, 3>(taken.cells.weight[i].data(), {6, 3, 4});
       writer.write(out);
     }
     writer.commit();
@@ -248,12 +300,12 @@ BOOST_AUTO_TEST_CASE(windows_and_fields_pass_into_a_measurement_set) {
       BOOST_TEST(rows.ant1[row] == taken.rows.baselines[row].ant1);
       BOOST_TEST(rows.field[row] == taken.rows.field[row]);
       BOOST_TEST(rows.time_mjd_s[row] == taken.rows.time_mjd_s[row]);
-      BOOST_TEST(rows.interval_s[row] == taken.rows.exposure_s[row]);
+      BOOST_TEST(rows.interval_s[row] == taken.rows.interval_s[row]);
       for (std::size_t chan = 0; chan < 3; ++chan)
         for (std::size_t p = 0; p < 4; ++p) {
-          BOOST_TEST(rows.weight(row, chan, p) == taken.rows.weight[window](row, chan, p));
+          BOOST_TEST(rows.weight(row, chan, p) == taken.cells.weight[window](row, chan, p));
           if (rows.weight(row, chan, p) > 0)
-            BOOST_TEST((rows.data(row, chan, p) == taken.rows.data[window](row, chan, p)));
+            BOOST_TEST((rows.data(row, chan, p) == taken.cells.data[window](row, chan, p)));
         }
     }
   }

@@ -59,15 +59,16 @@ void check(const Observation& made, const std::string& path, bool conjugated = f
   }
   for (std::size_t chan = 0; chan < set.channel_hz.size(); ++chan)
     BOOST_TEST(std::abs(set.channel_hz[chan] - made.set.channel_hz[chan]) <= 1e-3);
-  UvfitsRows rows;
+  FileRows rows;
+  FileVisibilities cells;
   std::size_t row = 0;
-  while (reader.read(rows, 1000))
+  while (reader.read(rows, cells, 1000))
     for (std::size_t i = 0; i < rows.baselines.size(); ++i, ++row) {
       const std::size_t t = row / made.baselines.size(), b = row % made.baselines.size();
       BOOST_TEST(rows.baselines[i].ant1 == made.baselines[b].ant1);
       BOOST_TEST(rows.baselines[i].ant2 == made.baselines[b].ant2);
       BOOST_TEST(std::abs(rows.time_mjd_s[i] - made.time_s(t)) <= 1e-4);
-      BOOST_TEST(rows.exposure_s[i] == 2);
+      BOOST_TEST(rows.interval_s[i] == 2);
       for (std::size_t k = 0; k < 3; ++k)  // single precision
         BOOST_TEST(std::abs(rows.uvw_m(i, k) - (conjugated ? -1 : 1) * made.uvw_m(t, b, k)) <=
                    6e-8 * std::abs(made.uvw_m(t, b, k)));
@@ -75,8 +76,8 @@ void check(const Observation& made, const std::string& path, bool conjugated = f
         for (std::size_t p = 0; p < made.data.extent(3); ++p) {
           const std::complex<float> value = made.data(t, b, chan, p);
           const float weight = made.weight(t, b, chan, p);
-          BOOST_TEST(rows.weight[0](i, chan, p) == weight);
-          if (weight > 0) BOOST_TEST(rows.data[0](i, chan, p) == (conjugated ? std::conj(value) : value));
+          BOOST_TEST(cells.weight[0](i, chan, p) == weight);
+          if (weight > 0) BOOST_TEST(cells.data[0](i, chan, p) == (conjugated ? std::conj(value) : value));
         }
     }
   BOOST_TEST(row == made.n_time * made.baselines.size());
