@@ -1,13 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# calibrate beside DP3 on simulated sets with known gains, in one run: processor time and memory of whole processes on one thread
-# each, and the RMS error of the gains after the best common phase has been taken out. One JSON line per case.
-#   tests/bench/calibrate/bench_tools.sh BIN [DP3]      BIN: the folder of the built tools; DP3: the command (DP3, or DP3.py of
-#                                                       PyPI's dp3), by default DP3 where that is on the PATH
-# DP3 needs casacore's tables of measures (measures.directory in ~/.casarc).
+# calibrate beside DP3, CASA and QuartiCal on simulated sets with known gains, in one run: processor time and memory of whole
+# processes on one thread each, and the RMS error of the gains after the best common phase has been taken out. One JSON line per
+# case.
+#   tests/bench/calibrate/bench_tools.sh BIN [DP3 [PYTHON]]
+#     BIN     the folder of the built tools
+#     DP3     the command (DP3, or DP3.py of PyPI's dp3), by default DP3 where that is on the PATH
+#     PYTHON  an interpreter with PyPI's casatasks and quartical; without it these two are left out
+# DP3 needs casacore's tables of measures (measures.directory in ~/.casarc), CASA its own (~/.casa/config.py).
 set -euo pipefail
 export PATH="$(cd "${1:?the folder of the built tools}" && pwd):$PATH" OPENBLAS_NUM_THREADS=1 APSYN_DEVICE=cpu
-dp3=${2:-$(command -v DP3 || true)}
+dp3=${2:-$(command -v DP3 || true)} python=${3:-}
 work=$(mktemp -d "${TMPDIR:-/tmp}/apsyn-bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -50,11 +53,62 @@ make() {
   idg-degrid -q --sky sky.txt "$name.ms" 2>/dev/null
 }
 
+# What CASA and QuartiCal find, as a CSV of gains. bandpass has a solution for each channel, as calibrate's gain has.
+cat >casa.py <<'END'
+import shutil, sys
+import numpy
+from casatasks import bandpass
+from casatools import table
+shutil.rmtree("casa.cal", ignore_errors=True)
+bandpass(vis="casa.ms", caltable="casa.cal", solint=sys.argv[1], combine="scan" if sys.argv[1] == "inf" else "", refant="0",
+         bandtype="B", minsnr=0, minblperant=1, solnorm=False)
+if len(sys.argv) > 2:
+    cal = table()
+    cal.open("casa.cal")
+    gain, antenna = cal.getcol("CPARAM"), cal.getcol("ANTENNA1")
+    with open(sys.argv[2], "w") as out:
+        for row, ant in enumerate(antenna):
+            for pol in range(2):
+                for chan in range(gain.shape[1]):
+                    g = gain[pol, chan, row]
+                    out.write(f"{ant},{pol},{chan},{abs(g)},{numpy.angle(g)}\n")
+END
+cat >quartical.py <<'END'
+import sys
+import numpy, xarray
+gains = xarray.open_zarr("quartical.qc/G/" + sys.argv[1])
+value = gains.gains.values
+with open(sys.argv[2], "w") as out:
+    for ant in range(value.shape[2]):
+        for pol in range(2):
+            for chan in range(value.shape[1]):
+                g = value[0, chan, ant, 0, (0, value.shape[4] - 1)[pol]]
+                out.write(f"{ant},{pol},{chan},{abs(g)},{numpy.angle(g)}\n")
+END
+
 make mwa mwa-128t 128 --channels 24 --duration 120s --noise 20000Jy
 for solve in gain gain:interval=8s jones; do
   case="MWA, 128 antennas, 24 channels, 15 x 8 s, 4 products, 20 sources: $solve"
   measure calibrate calibrate -q mwa.ms --column RAW --sky sky.txt --solve $solve --threads 1 --overwrite -o own.h5
   if [ $solve = gain ]; then calibrate -q own.h5 --export own.csv --overwrite && error own.csv; else echo '}'; fi
+  if [ -n "$python" ] && [ $solve != jones ]; then
+    interval=inf steps=0
+    [ $solve = gain ] || { interval=int && steps=1; }
+    [ -d casa.ms ] || { transform -q mwa.ms --column RAW -o casa.ms && idg-degrid -q --sky sky.txt casa.ms 2>/dev/null; }
+    OMP_NUM_THREADS=1 measure CASA "$python" casa.py $interval
+    if [ $solve = gain ]; then "$python" casa.py $interval casa.csv 2>/dev/null && error casa.csv; else echo '}'; fi
+    rm -rf quartical.qc
+    NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 measure QuartiCal "$(dirname "$python")/goquartical" input_ms.path=casa.ms \
+      input_ms.data_column=DATA input_ms.weight_column=WEIGHT_SPECTRUM input_model.recipe=MODEL_DATA solver.terms='[G]' \
+      solver.iter_recipe='[100]' solver.convergence_fraction=1 solver.convergence_criteria=1e-6 solver.threads=1 \
+      solver.reference_antenna=0 dask.threads=1 dask.scheduler=single-threaded G.type=diag_complex G.time_interval=$steps \
+      G.freq_interval=1 output.gain_directory=quartical.qc output.overwrite=true
+    if [ $solve = gain ]; then
+      "$python" quartical.py "$(ls quartical.qc/G | head -1)" quartical.csv && error quartical.csv
+    else
+      echo '}'
+    fi
+  fi
   [ -n "$dp3" ] || continue
   kind=diagonal interval=0
   [ $solve = jones ] && kind=fulljones

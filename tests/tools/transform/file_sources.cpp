@@ -76,10 +76,11 @@ struct Case {
     const UvwCheck uvw = options.centre || !is_set ? joined.check_uvw() : UvwCheck{};
     const SetPlan plan = plan_sets(tool, options, joined, uvw);
     const MsDescription set = joined.describe(options);
-    const auto sink = is_set ? make_set_sink(output, set, false, plan.n_rows, joined.paths_of_sets())
-                      : output.ends_with(".uvh5")
-                          ? make_uvh5_sink(output, set, false, plan.n_rows, uvw.conjugated)
-                          : make_uvfits_sink(output, set, false, plan.n_rows, uvw.conjugated);
+    const auto sink =
+        is_set
+            ? make_set_sink(output, set, false, plan.n_rows, joined.paths_of_sets(), options.selection.column)
+        : output.ends_with(".uvh5") ? make_uvh5_sink(output, set, false, plan.n_rows, uvw.conjugated)
+                                    : make_uvfits_sink(output, set, false, plan.n_rows, uvw.conjugated);
     run_sets(tool, options, joined, plan, uvw, *sink);
     sink->commit();
     return plan.n_rows;
