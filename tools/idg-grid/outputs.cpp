@@ -21,13 +21,13 @@ namespace {
 
 /// Of the PSF's main lobe, where it has one in the middle of the image; none without a PSF.
 std::optional<RestoringBeam> fitted_beam(const Imager& imager, const Field& field, const GroupImages& images,
-                                         const ChannelGroup& group) {
+                                         const ChannelGroup& group, unsigned n_threads) {
   if (imager.options.no_psf) return {};
   constexpr std::size_t kMiddle = 512;
   const Extent middle{std::min(imager.options.imaging.n_x, kMiddle),
                       std::min(imager.options.imaging.n_y, kMiddle)};
-  const Image psf = whole_image(
-      cut_image(imager, field, images, imager.n_data_planes(), {"I"}, group, middle), imager.threads());
+  const Image psf =
+      whole_image(cut_image(imager, field, images, imager.n_data_planes(), {"I"}, group, middle), n_threads);
   const double cell_rad = imager.options.imaging.cell_rad;
   try {
     return fit_beam(psf.pixels.view()[0][0], {cell_rad, cell_rad});
@@ -47,30 +47,30 @@ OutputNames output_names(const Imager& imager, const std::string& part) {
           imager.aterms() ? name + part + "-beam.fits" : ""};
 }
 
-void write_images(const Imager& imager, const std::string& interval, const std::string& part,
-                  const Field& field, const GroupImages& images, const ChannelGroup& group) {
-  const OutputNames names = output_names(imager, interval + field.suffix + part);
+void write_images(const Imager& imager, const std::string& part, const Field& field,
+                  const GroupImages& images, const ChannelGroup& group, unsigned n_threads) {
+  const OutputNames names = output_names(imager, part);
   std::vector<std::string> planes;
   for (const PlaneRecipe& plane : imager.planes) planes.push_back(plane.name);
   const Options& options = imager.options;
   const Extent dirty{options.imaging.n_x, options.imaging.n_y};
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
-  const std::optional<RestoringBeam> beam = fitted_beam(imager, field, images, group);
+  const std::optional<RestoringBeam> beam = fitted_beam(imager, field, images, group, n_threads);
   const FitsPixel pixel = options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32;
   const bool overwrite = imager.tool.common().overwrite;
   auto write_cut = [&](const std::string& path, ImageCut cut) {
     if (!cut.info.unit.empty()) cut.info.beam = beam;
-    write_fits_image(path, cut.info, cut.shape(), cut.source(), pixel, overwrite, imager.threads());
+    write_fits_image(path, cut.info, cut.shape(), cut.source(), pixel, overwrite, n_threads);
   };
   auto write_dirty = [&] {
     if (names.dirty.empty()) return;
     const ImageCut cut = cut_image(imager, field, images, 0, planes, group, dirty);
     if (!imager.aterms()) return write_cut(names.dirty, cut);
-    Image image = whole_image(cut, imager.threads());
+    Image image = whole_image(cut, n_threads);
     Image of_stations = take_beam_out(imager, field, images, group, image);
     for (auto* each : {&of_stations, &image}) {
       if (!each->info.unit.empty()) each->info.beam = beam;  // of all but the stations' beam
-      write_fits_image(each == &image ? names.dirty : names.beam, *each, pixel, overwrite, imager.threads());
+      write_fits_image(each == &image ? names.dirty : names.beam, *each, pixel, overwrite, n_threads);
     }
   };
   auto write_psf = [&] {
@@ -78,7 +78,7 @@ void write_images(const Imager& imager, const std::string& interval, const std::
       write_cut(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
   };
   // At the same time, since each file takes one writer at a time. Standard output takes one of them alone.
-  parallel_for(std::min(2u, imager.threads()), 2,
+  parallel_for(std::min(2u, n_threads), 2,
                [&](std::size_t i, unsigned) { i == 0 ? write_dirty() : write_psf(); });
 }
 

@@ -22,9 +22,9 @@ struct OutputNames {
 /// interval, "-f1" for a field. "-" stays: standard output takes what is written.
 OutputNames output_names(const Imager& imager, const std::string& part);
 
-/// `interval` and `part` stand in the names before and after that of the field.
-void write_images(const Imager& imager, const std::string& interval, const std::string& part,
-                  const Field& field, const GroupImages& images, const ChannelGroup& group);
+/// `part` as output_names() takes it.
+void write_images(const Imager& imager, const std::string& part, const Field& field,
+                  const GroupImages& images, const ChannelGroup& group, unsigned n_threads);
 
 /// Memory of the sums of all fields and of an image of them that is being written.
 std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields);
