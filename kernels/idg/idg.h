@@ -141,6 +141,7 @@ struct IdgWorkload {
   double time_track_lambda = 0,
          channel_track_lambda = 0;  ///< mean length of a baseline's path in the uv plane
   Device::Kind device = Device::Kind::cpu;
+  bool is_interval = false;  ///< one of many short intervals of time, whose images are made one by one
 };
 
 /// UsageError for sizes that cannot work: an empty or too large image, a subgrid that is odd, below 8 or no

@@ -112,7 +112,8 @@ IdgWorkload Survey::workload(std::size_t field, std::size_t n_planes, const Devi
           .n_baselines = static_cast<double>(last_.size()),
           .time_track_lambda = time_track_ / n / parts,
           .channel_track_lambda = channel_track_ / std::max(1.0, n_rows_),
-          .device = device.kind};
+          .device = device.kind,
+          .is_interval = n_intervals > 1};
 }
 
 void Survey::follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span) {
