@@ -34,9 +34,18 @@ std::recursive_mutex& parts_mutex() {
   static auto* mutex = new std::recursive_mutex;
   return *mutex;
 }
-std::vector<std::string>& parts() {
-  static auto* list = new std::vector<std::string>;
+/// A part that is pending, and its place_of(), which takes a look at every folder above: hundreds of outputs
+/// are compared with each other.
+struct Part {
+  std::string path;
+  fs::path place;
+};
+std::vector<Part>& parts() {
+  static auto* list = new std::vector<Part>;
   return *list;
+}
+void forget_part(const std::string& path) {
+  std::erase_if(parts(), [&](const Part& part) { return part.path == path; });
 }
 
 // Read when the process starts, before there are threads.
@@ -138,8 +147,8 @@ void check_outside_of_sets(const std::string& path) {
 }
 
 /// Names of outputs that were checked since the group began.
-std::vector<fs::path>& checked_outputs() {
-  static auto* list = new std::vector<fs::path>;
+std::set<std::string>& checked_outputs() {
+  static auto* list = new std::set<std::string>;
   return *list;
 }
 
@@ -377,7 +386,7 @@ void give_names(std::vector<Claim>& claims) {
     if (::stat(claim.target.c_str(), &done) == 0)
       (void)::chmod(claim.target.c_str(), claim.mode.value_or(done.st_mode) & 07777 & ~S_ISVTX);
     if (!claim.old.empty()) remove_tree(claim.old, ignored);
-    std::erase(parts(), claim.part);
+    forget_part(claim.part);
   }
 }
 
@@ -408,25 +417,25 @@ void sync_tree(const std::string& path) {
 void check_output(const std::string& path, bool overwrite) {
   check_name(path, overwrite);
   if (path == "-" || group() == nullptr) return;
-  const fs::path place = place_of(trimmed(path));
-  const auto part_of = [](const fs::path& name) { return fs::path(name.string() + ".part"); };
-  std::vector<fs::path>& others = checked_outputs();
-  for (const fs::path& other : others) {
-    if (other == place) throw UsageError("{}: is the name of two outputs: choose another name for one", path);
-    if (part_of(other) == place || other == part_of(place))
-      throw UsageError("{}: one output's name is that of another's part ({}): choose another name for one",
-                       path, part_of(std::min(other, place)).string());
-  }
-  others.push_back(place);
+  const std::string place = place_of(trimmed(path)).string(), part = ".part";
+  std::set<std::string>& others = checked_outputs();
+  if (others.count(place) > 0)
+    throw UsageError("{}: is the name of two outputs: choose another name for one", path);
+  const bool is_part = place.ends_with(part) && others.count(place.substr(0, place.size() - part.size())) > 0;
+  if (is_part || others.count(place + part) > 0)
+    throw UsageError("{}: one output's name is that of another's part ({}): choose another name for one",
+                     path, is_part ? place : place + part);
+  others.insert(place);
 }
 
 PendingOutput::PendingOutput(const std::string& target, bool overwrite)
     : target_(trimmed(target)), part_(target_ + ".part"), overwrite_(overwrite) {
   check_name(target_, overwrite);
   check_unlocked(target_);
+  const fs::path place = place_of(part_);
   std::lock_guard lock(parts_mutex());
   if (std::any_of(parts().begin(), parts().end(),
-                  [&](const std::string& other) { return place_of(other) == place_of(part_); }))
+                  [&](const Part& other) { return other.place.native() == place.native(); }))
     throw UsageError("{}: is the name of two outputs: choose another name for one", target_);
   remove_abandoned(part_);
 }
@@ -454,7 +463,7 @@ PendingOutput::PendingOutput(PendingOutput&& other) noexcept
 PendingOutput::~PendingOutput() {
   if (!done_) {
     std::lock_guard lock(parts_mutex());
-    std::erase(parts(), part_);
+    forget_part(part_);
     std::error_code ignored;
     if (part_fd_ >= 0 && same_file(part_fd_, part_)) remove_tree(part_, ignored);
   }
@@ -463,10 +472,10 @@ PendingOutput::~PendingOutput() {
 
 void PendingOutput::lock(int fd) {
   spare_descriptors().keep();
-  parts().push_back(part_);
+  parts().push_back({part_, place_of(part_)});
   part_fd_ = fd;
   if (!lock_now(fd) || !same_file(fd, part_)) {
-    std::erase(parts(), part_);
+    forget_part(part_);
     done_ = true;
     refuse_part(part_);
   }
@@ -563,7 +572,7 @@ OutputGroup::~OutputGroup() {
   std::vector<Claim>* claims = std::exchange(group(), nullptr);
   std::error_code ignored;
   for (const Claim& claim : *claims) {
-    std::erase(parts(), claim.part);
+    forget_part(claim.part);
     remove_tree(claim.part, ignored);
   }
   close_all(*claims);
@@ -587,10 +596,10 @@ void remove_pending_outputs() {
   parts_mutex().lock();  // for good: other threads stop at their next claim, commit or clean-up
   for (int attempt = 0; attempt < 50; ++attempt) {
     bool any_left = false;
-    for (const std::string& part : parts()) {
+    for (const Part& part : parts()) {
       std::error_code error;
-      remove_tree(part, error);
-      any_left = any_left || fs::exists(fs::symlink_status(part, error));
+      remove_tree(part.path, error);
+      any_left = any_left || fs::exists(fs::symlink_status(part.path, error));
     }
     if (!any_left) return;
     // another thread created a file in a folder while it was being emptied
