@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "libcore/visibility/imaging.h"
 #include "tools/idg-grid/options.h"
 #include "tools/idg-grid/outputs.h"
+#include "tools/idg-grid/time_cubes.h"
 #include "tools/imaging/device_choice.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/imager.h"
@@ -43,6 +46,27 @@ std::string describe_part(std::size_t group, const std::vector<ChannelGroup>& gr
                                                                format_frequency(groups[group].centre_hz()));
   if (n_intervals == 1) return of_band;
   return fmt::format("interval {}{}{}", interval, of_band.empty() ? "" : " of ", of_band);
+}
+
+/// The images of the whole band, [interval][field]; those of intervals without data have no weights.
+void write_whole_band(const Imager& imager, const std::vector<Field>& fields,
+                      const std::vector<std::vector<GroupImages>>& images, const TimeAxis& axis) {
+  const ChannelGroup band = split_channels(imager.source.info(), 1)[0];
+  const std::size_t n_intervals = images.size();
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const std::string part = fields[f].suffix + "-MFS";
+    std::optional<TimeCubes> cube;
+    if (imager.options.time_cube) cube.emplace(imager, part, fields[f], band, n_intervals, axis);
+    for (std::size_t k = 0; k < n_intervals; ++k) {
+      if (images[k][f].weight_sum.empty()) continue;
+      if (cube)
+        cube->write(k, images[k][f]);
+      else
+        write_images(imager, interval_name(k, n_intervals) + part, fields[f], images[k][f], band,
+                     imager.threads());
+    }
+    if (cube) cube->commit();
+  }
 }
 
 void run(Tool& tool, const Options& options) {
@@ -74,10 +98,12 @@ void run(Tool& tool, const Options& options) {
                               (imager.n_planes() + (imager.aterms() ? 1 : 0)) * gridded_n_x(options) *
                               gridded_n_y(options);
   std::vector<double> times_mjd_s;
+  TimeAxis axis;
   std::vector<TimeInterval> intervals;  // empty: images are of all times
   if (n_intervals > 1) {
     times_mjd_s = integration_times(source, split_channels(source.info(), 1)[0], imager.block_bytes);
     intervals = split_times(times_mjd_s, n_intervals);
+    if (options.time_cube) axis = time_axis(intervals, times_mjd_s);
   }
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size(), n_intervals);
   const auto shared_weights = weights_of_all(imager, groups);
@@ -96,6 +122,11 @@ void run(Tool& tool, const Options& options) {
     // Of an interval; several at a time.
     std::vector<std::uint8_t> has_data(n_intervals, 0);
     const unsigned n_threads = group.intervals.gridder_threads(tool.common().threads);
+    std::deque<TimeCubes> cubes;  // [field]
+    if (options.time_cube && tool.ranks().root() && !group.fields.empty())
+      for (const Field& field : fields)
+        cubes.emplace_back(imager, field.suffix + part_name(g, groups.size()), field, groups[g], n_intervals,
+                           axis);
     const auto take = [&](std::size_t k, std::vector<GroupImages>& images) {
       if (!(images[0].weight_sum[0] > 0)) return;
       has_data[k] = 1;
@@ -103,8 +134,11 @@ void run(Tool& tool, const Options& options) {
       any_images = true;
       for (std::size_t f = 0; f < fields.size(); ++f) {
         if (!intervals.empty()) images[f].times = times_of_interval(source.info(), intervals[k], times_mjd_s);
-        write_images(imager, interval_name(k, n_intervals) + fields[f].suffix + part_name(g, groups.size()),
-                     fields[f], images[f], groups[g], n_threads);
+        if (options.time_cube)
+          cubes[f].write(k, images[f]);
+        else
+          write_images(imager, interval_name(k, n_intervals) + fields[f].suffix + part_name(g, groups.size()),
+                       fields[f], images[f], groups[g], n_threads);
         if (groups.size() > 1) add_to(whole_band[k][f], images[f]);
       }
     };
@@ -117,21 +151,19 @@ void run(Tool& tool, const Options& options) {
       tool.stage("write");
       take(0, images);
     }
+    const std::string fate = options.time_cube ? "blank" : "left out";
     for (std::size_t k = 0; k < n_intervals && groups.size() * n_intervals > 1; ++k)
       if (!has_data[k])
-        log_warning("{}: no usable data: {} is left out", options.inputs[0],
-                    describe_part(g, groups, k, n_intervals));
+        log_warning("{}: no usable data: {} is {}", options.inputs[0],
+                    describe_part(g, groups, k, n_intervals), fate);
+    if (std::find(has_data.begin(), has_data.end(), 1) != has_data.end())
+      for (TimeCubes& cube : cubes) cube.commit();
   }
   if (tool.common().dry_run || !tool.ranks().root()) return;
   if (!any_images)
     throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.inputs[0]);
-  if (groups.size() > 1)
-    for (std::size_t k = 0; k < n_intervals; ++k)
-      for (std::size_t f = 0; f < fields.size(); ++f)
-        if (!whole_band[k][f].weight_sum.empty())
-          write_images(imager, interval_name(k, n_intervals) + fields[f].suffix + "-MFS", fields[f],
-                       whole_band[k][f], split_channels(source.info(), 1)[0], tool.common().threads);
+  if (groups.size() > 1) write_whole_band(imager, fields, whole_band, axis);
   tool.report_rate(imager.n_gridded, "vis");
 }
 
