@@ -24,22 +24,24 @@ TimeAxis time_axis(std::span<const TimeInterval> intervals, const std::vector<do
   constexpr double kUneven = 0.01;
   const double first_s = middle_mjd_s(intervals.front(), times_mjd_s),
                last_s = middle_mjd_s(intervals.back(), times_mjd_s),
-               step_s =
-                   (last_s - first_s) / static_cast<double>(std::max<std::size_t>(1, intervals.size() - 1));
+               n_steps = static_cast<double>(std::max<std::size_t>(1, intervals.size() - 1));
+  // MJD in seconds resolves a microsecond.
+  const double step_s = std::round((last_s - first_s) / n_steps * 1e6) / 1e6;
+  for (const TimeInterval& interval : intervals)
+    if (interval.n != intervals[0].n)
+      throw UsageError(
+          "--time-cube: {} intervals of {} integrations are not of equal length: choose an --intervals-out "
+          "that "
+          "divides them, or leave out --time-cube",
+          intervals.size(), times_mjd_s.size());
   for (std::size_t k = 0; k < intervals.size(); ++k) {
-    if (intervals[k].n != intervals[0].n)
+    const double there_s = middle_mjd_s(intervals[k], times_mjd_s) - first_s,
+                 even_s = static_cast<double>(k) * step_s;
+    if (std::abs(there_s - even_s) > kUneven * step_s)
       throw UsageError(
-          "--time-cube: {} integrations in {} intervals make some longer than others: choose an "
-          "--intervals-out "
-          "that divides them, or leave out --time-cube",
-          times_mjd_s.size(), intervals.size());
-    const double there_s = middle_mjd_s(intervals[k], times_mjd_s) - first_s;
-    if (std::abs(there_s - static_cast<double>(k) * step_s) > kUneven * step_s)
-      throw UsageError(
-          "--time-cube: interval {} is {} after the first and not {}, so that no even axis has them all: "
-          "choose "
-          "integrations without a gap with --interval, or leave out --time-cube",
-          k, format_duration(there_s), format_duration(static_cast<double>(k) * step_s));
+          "--time-cube: interval {} is {} after the first, not {}: choose integrations without a gap with "
+          "--interval, or leave out --time-cube",
+          k, format_duration(there_s), format_duration(even_s));
   }
   return {first_s, step_s};
 }
