@@ -2,7 +2,6 @@
 #include "libcore/files/output.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "libcore/base/error.h"
+#include "libcore/files/output_locks.h"
 #include "libcore/system/system_error.h"
 
 namespace apsyn {
@@ -187,11 +187,6 @@ void remove_tree(const std::string& path, std::error_code& error) {
   spare_descriptors().keep();
 }
 
-/// Locked by a run that lives. Errors other than that say nothing: some file systems have no locks.
-bool lock_now(int fd) {
-  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-}
-
 int open_part(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -259,7 +254,8 @@ void remove_abandoned(const std::string& part) {
   if (fd < 0 && errno == ENOENT) return;
   if (fd < 0) throw FailureError("{}: cannot open what another run left: {}", part, std::strerror(errno));
   // Another run may have removed the rest, and begun anew, before this one had the lock.
-  const bool abandoned = lock_now(fd) && same_file(fd, part);
+  const FolderTrial folder(place_of(part).parent_path());
+  const bool abandoned = folder.is_free() && lock_now(fd) && same_file(fd, part);
   std::error_code error;
   if (abandoned) remove_tree(part, error);
   ::close(fd);
@@ -284,7 +280,10 @@ void check_unlocked(const std::string& target) {
 struct Claim {
   std::string target, part;
   bool overwrite = false;
-  int fd = -1;                 ///< locked, or -1
+  int fd = -1;  ///< locked, or -1
+  /// Device and inode of a file that is closed: this process then holds its folder instead, in which no other
+  /// run takes such a part for the rest of a killed one.
+  std::optional<std::pair<dev_t, ino_t>> id;
   std::optional<mode_t> mode;  ///< of a folder, once it has its name
   std::string old;             ///< where what was replaced is kept; empty when nothing was there
   mode_t old_mode = 0;
@@ -340,6 +339,9 @@ void replace_and_keep(Claim& claim) {
 /// Gives the part its name. `keep_old`: take_back() must be able to restore what had the name.
 void give_name(Claim& claim, bool keep_old) {
   if (claim.fd >= 0 && !same_file(claim.fd, claim.part)) refuse_part(claim.part);
+  if (struct stat found{}; claim.id && (::lstat(claim.part.c_str(), &found) != 0 ||
+                                        *claim.id != std::pair(found.st_dev, found.st_ino)))
+    refuse_part(claim.part);
   const char *part = claim.part.c_str(), *target = claim.target.c_str();
   std::error_code error;
   if (!claim.overwrite) {
@@ -389,6 +391,9 @@ void give_names(std::vector<Claim>& claims) {
     forget_part(claim.part);
   }
 }
+
+/// Of a group; more files than that have their folders locked.
+constexpr std::size_t kLockedFiles = 200;
 
 void close_all(std::vector<Claim>& claims) {
   for (Claim& claim : claims)
@@ -541,12 +546,18 @@ void PendingOutput::commit() {
   claim.target = target_, claim.part = part_, claim.overwrite = overwrite_, claim.fd = part_fd_;
   if (own_fd_) claim.mode = mode_;
   if (group() != nullptr && !at_once_) {
-    if (part_fd_ >= 0 && !own_fd_) claim.fd = ::fcntl(part_fd_, F_DUPFD_CLOEXEC, 3);
-    if (claim.fd < 0)
-      throw FailureError(
-          "{}: cannot be kept open: {}: make fewer outputs at once, or raise the limit (ulimit -n)", part_,
-          std::strerror(errno));
     std::lock_guard lock(parts_mutex());
+    if (struct stat made{}; !own_fd_ && group()->size() >= kLockedFiles && ::fstat(part_fd_, &made) == 0) {
+      hold_folder(place_of(part_).parent_path());
+      claim.id = std::pair(made.st_dev, made.st_ino);
+      claim.fd = -1;
+    } else {
+      if (!own_fd_) claim.fd = ::fcntl(part_fd_, F_DUPFD_CLOEXEC, 3);
+      if (claim.fd < 0)
+        throw FailureError(
+            "{}: cannot be kept open: {}: make fewer outputs at once, or raise the limit (ulimit -n)", part_,
+            std::strerror(errno));
+    }
     group()->push_back(std::move(claim));
     own_fd_ = false;
     done_ = true;
@@ -576,6 +587,7 @@ OutputGroup::~OutputGroup() {
     remove_tree(claim.part, ignored);
   }
   close_all(*claims);
+  release_folders();
   delete claims;
 }
 
@@ -587,6 +599,7 @@ void publish_outputs() {
     give_names(*group());
     for (const Claim& claim : *group()) folders.insert(folder_of(claim.target));
     close_all(*group());
+    release_folders();
     group()->clear();
   }
   for (const fs::path& folder : folders) sync_path(folder, O_RDONLY | O_DIRECTORY);

@@ -279,6 +279,28 @@ twelve="--size 64 --scale 6amin twelve.ms --intervals-out 12"
   expect_file bands-0000-dirty.fits bands-0001-dirty.fits bands-MFS-dirty.fits
   expect_same <(card bands-MFS-psf.fits NAXIS1) <(echo 96) "the size of PSFs in a cube"
 }
+# Hundreds of files, of which only some need descriptors, until all have their names. While another run has such files in the
+# folder nothing in it is taken for the rest of a killed one.
+run simulate --array mwa-32t --sky "$APSYN_SOURCE/examples/first-light-sky.txt" --duration 300ms --integration 1ms \
+  --phase-centre '02h28m00s -26d42m00s' -o hundreds.ms
+mkdir many
+hundreds="--size 16 --scale 10amin --weight natural --no-psf hundreds.ms --intervals-out 300"
+# shellcheck disable=SC2086
+{
+  (ulimit -n 256 && exec idg-grid -q $hundreds -o many/of) || fail "300 files with 256 descriptors"
+  expect_same <(ls many | wc -l) <(echo 300) "files of 300 intervals"
+  rm many/* && touch many/of-t0250-dirty.fits.part && chmod 1644 many/of-t0250-dirty.fits.part
+  (exec 9<many && flock -s 9 && exec sleep 100) &
+  holder=$!
+  until ! flock -n -x many true; do sleep 0.05; done
+  expect_exit 2 idg-grid -q $hundreds -o many/of
+  expect_stderr "many/of-t0250-dirty.fits.part: another run is writing it"
+  expect_same <(ls many) <(echo of-t0250-dirty.fits.part) "what is left of a run that was refused"
+  kill $holder
+  wait $holder
+  run idg-grid -q $hundreds -o many/of
+  expect_same <(ls many | wc -l) <(echo 300) "files after what was abandoned"
+}
 expect_exit 2 idg-grid --size 64 --scale 6amin twelve.ms --intervals-out 5 --time-cube -o x
 expect_stderr "5 intervals of 12 integrations are not of equal length"
 expect_exit 2 idg-grid --size 64 --scale 6amin twelve.ms --time-cube -o x
