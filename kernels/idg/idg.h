@@ -141,6 +141,7 @@ struct IdgWorkload {
   double time_track_lambda = 0,
          channel_track_lambda = 0;  ///< mean length of a baseline's path in the uv plane
   Device::Kind device = Device::Kind::cpu;
+  bool is_interval = false;  ///< one of many short intervals of time, whose images are made one by one
 };
 
 /// UsageError for sizes that cannot work: an empty or too large image, a subgrid that is odd, below 8 or no
@@ -281,6 +282,10 @@ class Gridder {
   virtual bool add_images(std::span<const std::byte> /*handle*/) { return false; }
   /// The images [plane][y][x], float64, summed (not divided by weights); NaN where l^2 + m^2 >= 1.
   virtual Buffer<double, 3> take_images() = 0;
+  /// Whether begin_pass() may follow take_images() to make other images with the same plan.
+  virtual bool is_reusable() const { return false; }
+  /// Takes back the memory of images that are no longer needed, for the next ones of a reusable gridder.
+  virtual void recycle(Buffer<double, 3> /*images*/) {}
 };
 
 /// Predicts visibilities, the other direction:

@@ -2,7 +2,6 @@
 #include "libcore/files/output.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "libcore/base/error.h"
+#include "libcore/files/output_locks.h"
 #include "libcore/system/system_error.h"
 
 namespace apsyn {
@@ -34,9 +34,18 @@ std::recursive_mutex& parts_mutex() {
   static auto* mutex = new std::recursive_mutex;
   return *mutex;
 }
-std::vector<std::string>& parts() {
-  static auto* list = new std::vector<std::string>;
+/// A part that is pending, and its place_of(), which takes a look at every folder above: hundreds of outputs
+/// are compared with each other.
+struct Part {
+  std::string path;
+  fs::path place;
+};
+std::vector<Part>& parts() {
+  static auto* list = new std::vector<Part>;
   return *list;
+}
+void forget_part(const std::string& path) {
+  std::erase_if(parts(), [&](const Part& part) { return part.path == path; });
 }
 
 // Read when the process starts, before there are threads.
@@ -138,8 +147,8 @@ void check_outside_of_sets(const std::string& path) {
 }
 
 /// Names of outputs that were checked since the group began.
-std::vector<fs::path>& checked_outputs() {
-  static auto* list = new std::vector<fs::path>;
+std::set<std::string>& checked_outputs() {
+  static auto* list = new std::set<std::string>;
   return *list;
 }
 
@@ -176,11 +185,6 @@ void remove_tree(const std::string& path, std::error_code& error) {
   spare_descriptors().release();
   fs::remove_all(path, error);
   spare_descriptors().keep();
-}
-
-/// Locked by a run that lives. Errors other than that say nothing: some file systems have no locks.
-bool lock_now(int fd) {
-  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 int open_part(const std::string& path) {
@@ -250,7 +254,8 @@ void remove_abandoned(const std::string& part) {
   if (fd < 0 && errno == ENOENT) return;
   if (fd < 0) throw FailureError("{}: cannot open what another run left: {}", part, std::strerror(errno));
   // Another run may have removed the rest, and begun anew, before this one had the lock.
-  const bool abandoned = lock_now(fd) && same_file(fd, part);
+  const FolderTrial folder(place_of(part).parent_path());
+  const bool abandoned = folder.is_free() && lock_now(fd) && same_file(fd, part);
   std::error_code error;
   if (abandoned) remove_tree(part, error);
   ::close(fd);
@@ -275,7 +280,10 @@ void check_unlocked(const std::string& target) {
 struct Claim {
   std::string target, part;
   bool overwrite = false;
-  int fd = -1;                 ///< locked, or -1
+  int fd = -1;  ///< locked, or -1
+  /// Device and inode of a file that is closed: this process then holds its folder instead, in which no other
+  /// run takes such a part for the rest of a killed one.
+  std::optional<std::pair<dev_t, ino_t>> id;
   std::optional<mode_t> mode;  ///< of a folder, once it has its name
   std::string old;             ///< where what was replaced is kept; empty when nothing was there
   mode_t old_mode = 0;
@@ -331,6 +339,9 @@ void replace_and_keep(Claim& claim) {
 /// Gives the part its name. `keep_old`: take_back() must be able to restore what had the name.
 void give_name(Claim& claim, bool keep_old) {
   if (claim.fd >= 0 && !same_file(claim.fd, claim.part)) refuse_part(claim.part);
+  if (struct stat found{}; claim.id && (::lstat(claim.part.c_str(), &found) != 0 ||
+                                        *claim.id != std::pair(found.st_dev, found.st_ino)))
+    refuse_part(claim.part);
   const char *part = claim.part.c_str(), *target = claim.target.c_str();
   std::error_code error;
   if (!claim.overwrite) {
@@ -377,9 +388,12 @@ void give_names(std::vector<Claim>& claims) {
     if (::stat(claim.target.c_str(), &done) == 0)
       (void)::chmod(claim.target.c_str(), claim.mode.value_or(done.st_mode) & 07777 & ~S_ISVTX);
     if (!claim.old.empty()) remove_tree(claim.old, ignored);
-    std::erase(parts(), claim.part);
+    forget_part(claim.part);
   }
 }
+
+/// Of a group; more files than that have their folders locked.
+constexpr std::size_t kLockedFiles = 200;
 
 void close_all(std::vector<Claim>& claims) {
   for (Claim& claim : claims)
@@ -408,25 +422,25 @@ void sync_tree(const std::string& path) {
 void check_output(const std::string& path, bool overwrite) {
   check_name(path, overwrite);
   if (path == "-" || group() == nullptr) return;
-  const fs::path place = place_of(trimmed(path));
-  const auto part_of = [](const fs::path& name) { return fs::path(name.string() + ".part"); };
-  std::vector<fs::path>& others = checked_outputs();
-  for (const fs::path& other : others) {
-    if (other == place) throw UsageError("{}: is the name of two outputs: choose another name for one", path);
-    if (part_of(other) == place || other == part_of(place))
-      throw UsageError("{}: one output's name is that of another's part ({}): choose another name for one",
-                       path, part_of(std::min(other, place)).string());
-  }
-  others.push_back(place);
+  const std::string place = place_of(trimmed(path)).string(), part = ".part";
+  std::set<std::string>& others = checked_outputs();
+  if (others.count(place) > 0)
+    throw UsageError("{}: is the name of two outputs: choose another name for one", path);
+  const bool is_part = place.ends_with(part) && others.count(place.substr(0, place.size() - part.size())) > 0;
+  if (is_part || others.count(place + part) > 0)
+    throw UsageError("{}: one output's name is that of another's part ({}): choose another name for one",
+                     path, is_part ? place : place + part);
+  others.insert(place);
 }
 
 PendingOutput::PendingOutput(const std::string& target, bool overwrite)
     : target_(trimmed(target)), part_(target_ + ".part"), overwrite_(overwrite) {
   check_name(target_, overwrite);
   check_unlocked(target_);
+  const fs::path place = place_of(part_);
   std::lock_guard lock(parts_mutex());
   if (std::any_of(parts().begin(), parts().end(),
-                  [&](const std::string& other) { return place_of(other) == place_of(part_); }))
+                  [&](const Part& other) { return other.place.native() == place.native(); }))
     throw UsageError("{}: is the name of two outputs: choose another name for one", target_);
   remove_abandoned(part_);
 }
@@ -454,7 +468,7 @@ PendingOutput::PendingOutput(PendingOutput&& other) noexcept
 PendingOutput::~PendingOutput() {
   if (!done_) {
     std::lock_guard lock(parts_mutex());
-    std::erase(parts(), part_);
+    forget_part(part_);
     std::error_code ignored;
     if (part_fd_ >= 0 && same_file(part_fd_, part_)) remove_tree(part_, ignored);
   }
@@ -463,10 +477,10 @@ PendingOutput::~PendingOutput() {
 
 void PendingOutput::lock(int fd) {
   spare_descriptors().keep();
-  parts().push_back(part_);
+  parts().push_back({part_, place_of(part_)});
   part_fd_ = fd;
   if (!lock_now(fd) || !same_file(fd, part_)) {
-    std::erase(parts(), part_);
+    forget_part(part_);
     done_ = true;
     refuse_part(part_);
   }
@@ -532,12 +546,18 @@ void PendingOutput::commit() {
   claim.target = target_, claim.part = part_, claim.overwrite = overwrite_, claim.fd = part_fd_;
   if (own_fd_) claim.mode = mode_;
   if (group() != nullptr && !at_once_) {
-    if (part_fd_ >= 0 && !own_fd_) claim.fd = ::fcntl(part_fd_, F_DUPFD_CLOEXEC, 3);
-    if (claim.fd < 0)
-      throw FailureError(
-          "{}: cannot be kept open: {}: make fewer outputs at once, or raise the limit (ulimit -n)", part_,
-          std::strerror(errno));
     std::lock_guard lock(parts_mutex());
+    if (struct stat made{}; !own_fd_ && group()->size() >= kLockedFiles && ::fstat(part_fd_, &made) == 0) {
+      hold_folder(place_of(part_).parent_path());
+      claim.id = std::pair(made.st_dev, made.st_ino);
+      claim.fd = -1;
+    } else {
+      if (!own_fd_) claim.fd = ::fcntl(part_fd_, F_DUPFD_CLOEXEC, 3);
+      if (claim.fd < 0)
+        throw FailureError(
+            "{}: cannot be kept open: {}: make fewer outputs at once, or raise the limit (ulimit -n)", part_,
+            std::strerror(errno));
+    }
     group()->push_back(std::move(claim));
     own_fd_ = false;
     done_ = true;
@@ -563,10 +583,11 @@ OutputGroup::~OutputGroup() {
   std::vector<Claim>* claims = std::exchange(group(), nullptr);
   std::error_code ignored;
   for (const Claim& claim : *claims) {
-    std::erase(parts(), claim.part);
+    forget_part(claim.part);
     remove_tree(claim.part, ignored);
   }
   close_all(*claims);
+  release_folders();
   delete claims;
 }
 
@@ -578,6 +599,7 @@ void publish_outputs() {
     give_names(*group());
     for (const Claim& claim : *group()) folders.insert(folder_of(claim.target));
     close_all(*group());
+    release_folders();
     group()->clear();
   }
   for (const fs::path& folder : folders) sync_path(folder, O_RDONLY | O_DIRECTORY);
@@ -587,10 +609,10 @@ void remove_pending_outputs() {
   parts_mutex().lock();  // for good: other threads stop at their next claim, commit or clean-up
   for (int attempt = 0; attempt < 50; ++attempt) {
     bool any_left = false;
-    for (const std::string& part : parts()) {
+    for (const Part& part : parts()) {
       std::error_code error;
-      remove_tree(part, error);
-      any_left = any_left || fs::exists(fs::symlink_status(part, error));
+      remove_tree(part.path, error);
+      any_left = any_left || fs::exists(fs::symlink_status(part.path, error));
     }
     if (!any_left) return;
     // another thread created a file in a folder while it was being emptied

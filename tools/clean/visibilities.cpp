@@ -25,7 +25,7 @@
 #include "libcore/formats/solution_files/solution_files.h"
 #include "libcore/image/image.h"
 #include "libcore/imaging/buffered_source.h"
-#include "libcore/imaging/interval_source.h"
+#include "libcore/imaging/intervals.h"
 #include "libcore/imaging/source.h"
 #include "libcore/imaging/visibility_store.h"
 #include "libcore/sky/projection.h"
@@ -111,7 +111,6 @@ void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& d
     FieldImages& field = sky.images[f];
     take_sums(sums[f], imager, g, field);
     begin_with_residual(field);
-    sky.groups[g].fields[f].beam.reset();  // it is known now
     if (products.resume) take_true_model(models[f], g, field);
   }
 }

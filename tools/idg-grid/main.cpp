@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-grid: Measurement Sets or a visibility stream -> NAME-dirty.fits and NAME-psf.fits.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,17 +16,20 @@
 #include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
 #include "libcore/imaging/buffered_source.h"
-#include "libcore/imaging/interval_source.h"
+#include "libcore/imaging/intervals.h"
 #include "libcore/imaging/source.h"
 #include "libcore/system/device.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/visibility/imaging.h"
 #include "tools/idg-grid/options.h"
 #include "tools/idg-grid/outputs.h"
+#include "tools/idg-grid/time_cubes.h"
 #include "tools/imaging/device_choice.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/imager.h"
 #include "tools/imaging/images.h"
+#include "tools/imaging/intervals/images.h"
+#include "tools/imaging/intervals/plan.h"
 #include "tools/imaging/options.h"
 #include "tools/imaging/survey.h"
 
@@ -42,13 +48,33 @@ std::string describe_part(std::size_t group, const std::vector<ChannelGroup>& gr
   return fmt::format("interval {}{}{}", interval, of_band.empty() ? "" : " of ", of_band);
 }
 
+/// The images of the whole band, [interval][field]; those of intervals without data have no weights.
+void write_whole_band(const Imager& imager, const std::vector<Field>& fields,
+                      const std::vector<std::vector<GroupImages>>& images, const TimeAxis& axis) {
+  const ChannelGroup band = split_channels(imager.source.info(), 1)[0];
+  const std::size_t n_intervals = images.size();
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const std::string part = fields[f].suffix + "-MFS";
+    std::optional<TimeCubes> cube;
+    if (imager.options.time_cube) cube.emplace(imager, part, fields[f], band, n_intervals, axis);
+    for (std::size_t k = 0; k < n_intervals; ++k) {
+      if (images[k][f].weight_sum.empty()) continue;
+      if (cube)
+        cube->write(k, images[k][f]);
+      else
+        write_images(imager, interval_name(k, n_intervals) + part, fields[f], images[k][f], band,
+                     imager.threads());
+    }
+    if (cube) cube->commit();
+  }
+}
+
 void run(Tool& tool, const Options& options) {
   check_options(tool, options);
   tool.stage("open");
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.inputs.size());
-  BufferedSource buffered(
+  BufferedSource source(
       open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
-  IntervalSource source(buffered);
   const auto groups = split_channels(source.info(), options.imaging.channels_out);
   const auto fields = fields_of(options, source.info());
   log_info("weighting: {}", describe_weighting(options.imaging));
@@ -72,58 +98,72 @@ void run(Tool& tool, const Options& options) {
                               (imager.n_planes() + (imager.aterms() ? 1 : 0)) * gridded_n_x(options) *
                               gridded_n_y(options);
   std::vector<double> times_mjd_s;
-  std::vector<TimeInterval> intervals(1);
+  TimeAxis axis;
+  std::vector<TimeInterval> intervals;  // empty: images are of all times
   if (n_intervals > 1) {
     times_mjd_s = integration_times(source, split_channels(source.info(), 1)[0], imager.block_bytes);
     intervals = split_times(times_mjd_s, n_intervals);
+    if (options.time_cube) axis = time_axis(intervals, times_mjd_s);
   }
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size(), n_intervals);
   const auto shared_weights = weights_of_all(imager, groups);
 
-  bool any_images = false;
+  std::atomic<bool> any_images = false;
   std::vector<std::vector<GroupImages>> whole_band(n_intervals);  // [interval][field]
   for (std::vector<GroupImages>& of_interval : whole_band) of_interval.resize(fields.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    source.choose_all();
     PreparedGroup group = prepare_group(imager, groups[g], fields, shared_weights.get());
     if (g + 1 == groups.size()) warn_of_beyond(imager, imager.beyond);
+    if (!intervals.empty() && !group.fields.empty()) plan_intervals(imager, group, intervals);
     if (tool.common().dry_run) {
-      print_plan(imager, group, fields);
+      print_plan(imager, group, fields, intervals);
       continue;
     }
-    for (std::size_t k = 0; k < n_intervals; ++k) {
-      if (n_intervals > 1) source.choose(intervals[k], times_mjd_s);
-      std::vector<GroupImages> images;
-      if (!group.fields.empty())
-        images = make_images(imager, group, fields, source, 1.0 / static_cast<double>(n_intervals));
-      if (images.empty() || !(images[0].weight_sum[0] > 0)) {
-        if (groups.size() > 1 || n_intervals > 1)
-          log_warning("{}: no usable data: {} is left out", options.inputs[0],
-                      describe_part(g, groups, k, n_intervals));
-        continue;
-      }
-      if (!tool.ranks().root()) continue;
-      tool.stage("write");
+    // Of an interval; several at a time.
+    std::vector<std::uint8_t> has_data(n_intervals, 0);
+    const unsigned n_threads = group.intervals.gridder_threads(tool.common().threads);
+    std::deque<TimeCubes> cubes;  // [field]
+    if (options.time_cube && tool.ranks().root() && !group.fields.empty())
+      for (const Field& field : fields)
+        cubes.emplace_back(imager, field.suffix + part_name(g, groups.size()), field, groups[g], n_intervals,
+                           axis);
+    const auto take = [&](std::size_t k, std::vector<GroupImages>& images) {
+      if (!(images[0].weight_sum[0] > 0)) return;
+      has_data[k] = 1;
+      if (!tool.ranks().root()) return;
       any_images = true;
       for (std::size_t f = 0; f < fields.size(); ++f) {
-        write_images(imager, interval_name(k, n_intervals), part_name(g, groups.size()), fields[f], images[f],
-                     groups[g]);
+        if (!intervals.empty()) images[f].times = times_of_interval(source.info(), intervals[k], times_mjd_s);
+        if (options.time_cube)
+          cubes[f].write(k, images[f]);
+        else
+          write_images(imager, interval_name(k, n_intervals) + fields[f].suffix + part_name(g, groups.size()),
+                       fields[f], images[f], groups[g], n_threads);
         if (groups.size() > 1) add_to(whole_band[k][f], images[f]);
       }
+    };
+    if (group.fields.empty()) {
+      // No usable data in any interval.
+    } else if (!intervals.empty()) {
+      make_interval_images(imager, group, fields, source, intervals, take);
+    } else {
+      std::vector<GroupImages> images = make_images(imager, group, fields, source);
+      tool.stage("write");
+      take(0, images);
     }
+    const std::string fate = options.time_cube ? "blank" : "left out";
+    for (std::size_t k = 0; k < n_intervals && groups.size() * n_intervals > 1; ++k)
+      if (!has_data[k])
+        log_warning("{}: no usable data: {} is {}", options.inputs[0],
+                    describe_part(g, groups, k, n_intervals), fate);
+    if (std::find(has_data.begin(), has_data.end(), 1) != has_data.end())
+      for (TimeCubes& cube : cubes) cube.commit();
   }
   if (tool.common().dry_run || !tool.ranks().root()) return;
   if (!any_images)
     throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.inputs[0]);
-  if (groups.size() > 1)
-    for (std::size_t k = 0; k < n_intervals; ++k) {
-      if (n_intervals > 1) source.choose(intervals[k], times_mjd_s);
-      for (std::size_t f = 0; f < fields.size(); ++f)
-        if (!whole_band[k][f].weight_sum.empty())
-          write_images(imager, interval_name(k, n_intervals), "-MFS", fields[f], whole_band[k][f],
-                       split_channels(source.info(), 1)[0]);
-    }
+  if (groups.size() > 1) write_whole_band(imager, fields, whole_band, axis);
   tool.report_rate(imager.n_gridded, "vis");
 }
 

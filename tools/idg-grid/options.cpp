@@ -26,6 +26,8 @@ void declare(Tool& tool, Options& options) {
           "reach everywhere")
       ->type_name("N")
       ->excludes("--no-psf");
+  tool.app().add_flag("--time-cube", options.time_cube,
+                      "write the intervals of --intervals-out as one file with an axis TIME");
   tool.heading(headings::kInputOutput);
   tool.app()
       .add_option("--bitpix", options.bitpix, "-32 or -64: float32 (default) or float64 pixels")
@@ -41,6 +43,10 @@ void check_options(Tool& tool, const Options& options) {
   if (options.psf_size != 0 && options.psf_size < std::max(imaging.n_x, imaging.n_y))
     throw UsageError("--psf-size: {}: smaller than the image: leave it out, or give twice the image's size",
                      options.psf_size);
+  if (options.time_cube && imaging.intervals_out == 1)
+    throw UsageError("--time-cube: there is one interval: ask for several with --intervals-out");
+  if (options.time_cube && options.bitpix == -64)
+    throw UsageError("--time-cube: cubes are of float32: leave out --bitpix -64, or --time-cube");
   const std::string& output = tool.common().output;
   if (output.empty() && !tool.common().dry_run)
     throw UsageError("-o NAME is missing: it becomes NAME-dirty.fits and NAME-psf.fits");

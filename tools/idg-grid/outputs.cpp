@@ -21,13 +21,13 @@ namespace {
 
 /// Of the PSF's main lobe, where it has one in the middle of the image; none without a PSF.
 std::optional<RestoringBeam> fitted_beam(const Imager& imager, const Field& field, const GroupImages& images,
-                                         const ChannelGroup& group) {
+                                         const ChannelGroup& group, unsigned n_threads) {
   if (imager.options.no_psf) return {};
   constexpr std::size_t kMiddle = 512;
   const Extent middle{std::min(imager.options.imaging.n_x, kMiddle),
                       std::min(imager.options.imaging.n_y, kMiddle)};
-  const Image psf = whole_image(
-      cut_image(imager, field, images, imager.n_data_planes(), {"I"}, group, middle), imager.threads());
+  const Image psf =
+      whole_image(cut_image(imager, field, images, imager.n_data_planes(), {"I"}, group, middle), n_threads);
   const double cell_rad = imager.options.imaging.cell_rad;
   try {
     return fit_beam(psf.pixels.view()[0][0], {cell_rad, cell_rad});
@@ -39,6 +39,12 @@ std::optional<RestoringBeam> fitted_beam(const Imager& imager, const Field& fiel
 
 }  // namespace
 
+std::vector<std::string> plane_names(const Imager& imager) {
+  std::vector<std::string> names;
+  for (const PlaneRecipe& plane : imager.planes) names.push_back(plane.name);
+  return names;
+}
+
 OutputNames output_names(const Imager& imager, const std::string& part) {
   const std::string& name = imager.tool.common().output;
   if (name == "-") return {imager.options.psf_only ? "" : "-", imager.options.no_psf ? "" : "-", ""};
@@ -47,39 +53,46 @@ OutputNames output_names(const Imager& imager, const std::string& part) {
           imager.aterms() ? name + part + "-beam.fits" : ""};
 }
 
-void write_images(const Imager& imager, const std::string& interval, const std::string& part,
-                  const Field& field, const GroupImages& images, const ChannelGroup& group) {
-  const OutputNames names = output_names(imager, interval + field.suffix + part);
-  std::vector<std::string> planes;
-  for (const PlaneRecipe& plane : imager.planes) planes.push_back(plane.name);
+void make_products(const Imager& imager, const Field& field, const GroupImages& images,
+                   const ChannelGroup& group, unsigned n_threads, const PutProduct& put) {
   const Options& options = imager.options;
+  const std::vector<std::string> planes = plane_names(imager);
   const Extent dirty{options.imaging.n_x, options.imaging.n_y};
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
-  const std::optional<RestoringBeam> beam = fitted_beam(imager, field, images, group);
-  const FitsPixel pixel = options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32;
-  const bool overwrite = imager.tool.common().overwrite;
-  auto write_cut = [&](const std::string& path, ImageCut cut) {
-    if (!cut.info.unit.empty()) cut.info.beam = beam;
-    write_fits_image(path, cut.info, cut.shape(), cut.source(), pixel, overwrite, imager.threads());
-  };
-  auto write_dirty = [&] {
-    if (names.dirty.empty()) return;
+  auto make_dirty = [&] {
+    if (options.psf_only) return;
     const ImageCut cut = cut_image(imager, field, images, 0, planes, group, dirty);
-    if (!imager.aterms()) return write_cut(names.dirty, cut);
-    Image image = whole_image(cut, imager.threads());
-    Image of_stations = take_beam_out(imager, field, images, group, image);
-    for (auto* each : {&of_stations, &image}) {
-      if (!each->info.unit.empty()) each->info.beam = beam;  // of all but the stations' beam
-      write_fits_image(each == &image ? names.dirty : names.beam, *each, pixel, overwrite, imager.threads());
-    }
+    if (!imager.aterms()) return put(Product::dirty, cut.info, cut.shape(), cut.source());
+    Image image = whole_image(cut, n_threads);
+    const Image of_stations = take_beam_out(imager, field, images, group, image);
+    for (const Image* each : {&of_stations, &std::as_const(image)})
+      put(each == &image ? Product::dirty : Product::beam, each->info, each->pixels.shape(),
+          [each](std::size_t first, std::span<double> pixels) {
+            std::copy_n(each->pixels.data() + first, pixels.size(), pixels.begin());
+          });
   };
-  auto write_psf = [&] {
-    if (!names.psf.empty())
-      write_cut(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
+  auto make_psf = [&] {
+    if (options.no_psf) return;
+    const ImageCut cut = cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf);
+    put(Product::psf, cut.info, cut.shape(), cut.source());
   };
   // At the same time, since each file takes one writer at a time. Standard output takes one of them alone.
-  parallel_for(std::min(2u, imager.threads()), 2,
-               [&](std::size_t i, unsigned) { i == 0 ? write_dirty() : write_psf(); });
+  parallel_for(std::min(2u, n_threads), 2,
+               [&](std::size_t i, unsigned) { i == 0 ? make_dirty() : make_psf(); });
+}
+
+void write_images(const Imager& imager, const std::string& part, const Field& field,
+                  const GroupImages& images, const ChannelGroup& group, unsigned n_threads) {
+  const OutputNames names = output_names(imager, part);
+  const std::optional<RestoringBeam> beam = fitted_beam(imager, field, images, group, n_threads);
+  const FitsPixel pixel = imager.options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32;
+  make_products(imager, field, images, group, n_threads,
+                [&](Product product, ImageInfo info, const Buffer<double, 4>::Shape& shape,
+                    const FitsPixelSource& source) {
+                  if (!info.unit.empty()) info.beam = beam;  // of all but the stations' beam
+                  write_fits_image(names.of(product), info, shape, source, pixel,
+                                   imager.tool.common().overwrite, n_threads);
+                });
 }
 
 std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields) {
@@ -100,10 +113,11 @@ std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields) {
 void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups,
                    std::size_t n_intervals) {
   for (const Field& field : fields)
-    for (std::size_t k = 0; k < n_intervals; ++k)
+    for (std::size_t k = 0; k < (imager.options.time_cube ? 1 : n_intervals); ++k)
       for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g) {
-        const OutputNames names = output_names(imager, interval_name(k, n_intervals) + field.suffix +
-                                                           (g == n_groups ? "-MFS" : part_name(g, n_groups)));
+        const OutputNames names =
+            output_names(imager, interval_name(k, imager.options.time_cube ? 1 : n_intervals) + field.suffix +
+                                     (g == n_groups ? "-MFS" : part_name(g, n_groups)));
         for (const std::string& path : {names.dirty, names.psf, names.beam})
           if (!path.empty()) check_output(path, imager.tool.common().overwrite);
       }

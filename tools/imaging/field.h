@@ -14,6 +14,7 @@
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
 #include "libcore/cli/tool.h"
+#include "libcore/imaging/intervals.h"
 #include "libcore/sky/rephase.h"
 #include "libcore/system/device.h"
 #include "libcore/system/ranks.h"
@@ -55,9 +56,10 @@ struct Imager {
 
 /// One channel group's images of one field: sums that are not yet divided by their weights.
 struct GroupImages {
-  Buffer<double, 3> pixels;        ///< [plane, then the PSF unless --no-psf][y][x]
-  std::vector<double> weight_sum;  ///< of each
-  Buffer<double, 2> beam;          ///< with A-terms, times the weight of plane 0
+  Buffer<double, 3> pixels;           ///< [plane, then the PSF unless --no-psf][y][x]
+  std::vector<double> weight_sum;     ///< of each
+  Buffer<double, 2> beam;             ///< with A-terms, times the weight of plane 0
+  std::optional<ImageTimes> times{};  ///< of an interval; absent for images of all times
 };
 
 struct Field {

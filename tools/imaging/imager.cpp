@@ -2,12 +2,11 @@
 #include "tools/imaging/imager.h"
 
 #include <algorithm>
-#include <future>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
-#include "kernels/idg/aterms/average_beam.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/settings.h"
 #include "libcore/base/error.h"
@@ -21,11 +20,28 @@
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/imaging/kept_on_device.h"
+#include "tools/imaging/open_images.h"
 #include "tools/imaging/options.h"
 #include "tools/imaging/rank_share.h"
 
 namespace apsyn::imaging {
 namespace {
+
+/// Memory of what is done to a block beyond reading it. With intervals of time it is done to the rows of each
+/// by itself, copied, as many at a time as there are threads; only the survey looks at all rows.
+std::uint64_t block_work_bytes(const Imager& imager, const Survey& found) {
+  constexpr double kUneven = 1.25;  // intervals of as many integrations have different numbers of rows
+  constexpr std::uint64_t kSurveyedRow = 80;
+  const BlockSizes& blocks = found.blocks;
+  const std::size_t n_intervals = imager.cleans ? 1 : imager.options.imaging.intervals_out;
+  if (n_intervals == 1) return blocks.work_bytes();
+  const double at_once = kUneven * imager.threads() * found.n_rows_read() / static_cast<double>(n_intervals),
+               share =
+                   std::min(1.0, at_once / static_cast<double>(std::max<std::uint64_t>(1, blocks.n_rows)));
+  return std::max(
+      blocks.n_rows * kSurveyedRow,
+      static_cast<std::uint64_t>(share * static_cast<double>(blocks.work_bytes() + blocks.block_bytes())));
+}
 
 /// Bytes needed besides the gridders: visibilities that are kept or being worked on, weights, and the program
 /// itself.
@@ -42,7 +58,7 @@ std::uint64_t bytes_beside_gridders(const Imager& imager, const PreparedGroup& o
   // measured.
   const std::uint64_t lost = std::min<std::uint64_t>(10'000'000, imager.filed_bytes / 2);
   return program_bytes(imager.options.inputs.size()) + own.weights->bytes() + lost +
-         n_copies * blocks.block_bytes() + blocks.work_bytes() + imager.source.bytes() +
+         n_copies * blocks.block_bytes() + block_work_bytes(imager, own.found) + imager.source.bytes() +
          imager.whole_band_bytes;
 }
 
@@ -58,10 +74,12 @@ std::uint64_t predicting_bytes(const Imager& imager, const PreparedGroup& own) {
   return bytes;
 }
 
-/// Memory of a run. `unused`: memory of its gridders that they never touch.
+/// Memory of a run. `unused`: memory of the fields' gridders, one of each, that they never touch.
 std::uint64_t run_bytes(const Imager& imager, const PreparedGroup& own, std::uint64_t unused) {
   std::uint64_t bytes =
-      std::max(own.passes.host.bytes(std::min(own.passes.layers, own.n_layers)) - unused, own.between_bytes);
+      own.intervals.n_open > 0
+          ? own.intervals.bytes - own.intervals.n_open * unused
+          : std::max(own.passes.host.bytes(own.layers_per_pass()) - unused, own.between_bytes);
   if (imager.cleans && predicts_while_gridding(imager, own))
     bytes = std::max(bytes, predicting_bytes(imager, own) - unused);
   bytes += own.other_bytes;
@@ -72,101 +90,68 @@ std::uint64_t run_bytes(const Imager& imager, const PreparedGroup& own, std::uin
   return bytes;
 }
 
-void make_gridders(const Imager& imager, PreparedGroup& own) {
-  for (FieldGridder& field : own.fields)
-    field.gridder = make_gridder(imager.device, field.plan, imager.setup(own.passes.where()));
-}
+/// What gridding a field's blocks would do.
+struct BlockCounts {
+  double n_subgrids = 0;         ///< of all blocks
+  std::size_t max_subgrids = 0;  ///< of one block
+};
 
-/// Returns the memory of the field's gridder that a run never touches.
-std::uint64_t print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field) {
-  FieldGridder& own = prepared.fields[f];
-  const Survey& found = prepared.found;
+/// `intervals`: empty where images are of all times.
+BlockCounts count_blocks(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field,
+                         Gridder& gridder, std::span<const TimeInterval> intervals) {
+  BlockCounts counts;
   BlockMover move;
-  double n_subgrids = 0;
-  std::size_t max_subgrids = 0;
-  for_each_block(imager, prepared.group, [&](const ImagingBlock& block) {
+  const auto count = [&](const ImagingBlock& block) {
     prepared.weights->apply(block, imager.threads(), imager.weighted);
-    own.for_each_part(block, move(block, imager.weighted, field), [&](const GridBlock& part) {
-      const std::size_t n = own.gridder->count(part).n_subgrids;
-      n_subgrids += static_cast<double>(n);
-      max_subgrids = std::max(max_subgrids, n);
+    prepared.fields[f].for_each_part(block, move(block, imager.weighted, field), [&](const GridBlock& part) {
+      const std::size_t n = gridder.count(part).n_subgrids;
+      counts.n_subgrids += static_cast<double>(n);
+      counts.max_subgrids = std::max(counts.max_subgrids, n);
     });
+  };
+  std::vector<std::size_t> row;
+  ImagingBlock rows;
+  for_each_block(imager, prepared.group, [&](const ImagingBlock& block) {
+    if (intervals.empty()) return count(block);
+    const BlockTimes times = times_of_block(block);
+    for (const TimeInterval& interval : intervals) {
+      find_rows(block, times, interval, row);
+      if (row.empty()) continue;
+      copy_rows(block, row, rows);
+      count(rows);
+    }
   });
-  for (const std::string& line : own.plan.describe()) imager.tool.print(line);
-  const std::size_t layers = prepared.passes.layers;
-  const std::size_t passes = (own.plan.n_layers + layers - 1) / layers;
-  imager.tool.print(fmt::format("{:.0f} visibilities, {:.0f} subgrids of {:.0f} each, {} layers in {} pass{}",
-                                found.n_visibilities, n_subgrids,
-                                found.n_visibilities / std::max(1.0, n_subgrids), own.plan.n_layers, passes,
-                                passes == 1 ? "" : "es"));
-  return imager.device.kind == Device::Kind::cpu ? unused_bytes(own.plan, imager.setup(), max_subgrids) : 0;
+  return counts;
 }
 
-/// Warns when the centre of the image (or of the part that one of several inputs sees) lies where the primary
-/// beam lets almost nothing through: dividing by the beam gives noise there, and the pointing may be wrong.
-void warn_of_null(const Imager& imager, const ChannelGroup& group, const Field& field,
-                  const AverageBeam& beam) {
-  constexpr double kNull = 0.05;
-  for (std::size_t input = 0; input < beam.n_inputs(); ++input) {
-    if (!(beam.weight_sum(input) > 0)) continue;
-    const double response = beam.at_centre(input);
-    if (!(response < kNull)) continue;
-    log_warning(
-        "{}: the primary beam of --aterms lets {:.2g} % through at the centre of the image{} at {}: fluxes "
-        "there are divided by as little: choose a centre that the stations point at (--shift), or check the "
-        "pointing that the A-terms take",
-        imager.options.inputs[std::min(input, imager.options.inputs.size() - 1)], 100 * response,
-        field.suffix.empty() ? "" : " " + field.suffix.substr(1), format_frequency(group.centre_hz()));
-  }
+void print_field(Imager& imager, const PreparedGroup& prepared, std::size_t f, const BlockCounts& counts) {
+  const IdgPlan& plan = prepared.fields[f].plan;
+  for (const std::string& line : plan.describe()) imager.tool.print(line);
+  const double n_visibilities = prepared.found.n_visibilities;
+  const std::size_t layers = prepared.passes.layers, passes = (plan.n_layers + layers - 1) / layers;
+  imager.tool.print(fmt::format("{:.0f} visibilities, {:.0f} subgrids of {:.0f} each, {} layers in {} pass{}",
+                                n_visibilities, counts.n_subgrids,
+                                n_visibilities / std::max(1.0, counts.n_subgrids), plan.n_layers, passes,
+                                passes == 1 ? "" : "es"));
 }
 
 /// Grids the blocks of `source`, in as many passes as the layers take, and sums their weights.
 void grid_blocks(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields, ImagingSource& source,
-                 double n_visibilities, std::vector<GroupImages>& images) {
-  const std::vector<RankShare>& shares = own.shares;
-  const std::size_t n_layers = own.n_layers, layers = std::min(n_layers, own.passes.layers);
-  const std::size_t n_passes = own.n_passes();
-  Progress progress(imager.tool, "gridding", n_visibilities * static_cast<double>(n_passes), "vis");
-  Buffer<float, 3>& weighted = imager.weighted;
+                 OpenImages& open) {
+  Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(own.n_passes()),
+                    "vis");
   BlockMover move;
   double done = 0;
-  for (std::size_t first = 0; first < n_layers; first += layers) {
-    for (std::size_t f = 0; f < fields.size(); ++f)
-      own.fields[f].gridder->begin_pass(shares[f].layers.part(first, layers));
+  for (std::size_t first = 0; first < own.n_layers; first += own.layers_per_pass()) {
+    open.begin_pass(own, first);
     source.rewind(own.group);
-    std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
     while (const ImagingBlock* block = source.next(imager.block_bytes)) {
       imager.tool.stage("grid");
-      own.weights->apply(*block, imager.threads(), weighted);
-      // One thread adds the weights in order while others grid.
-      std::future<void> summed;
-      if (first == 0)
-        summed = std::async(std::launch::async, [&] {
-          for (GroupImages& of_field : images) add_weights(imager, weighted, of_field.weight_sum);
-        });
-      for (std::size_t f = 0; f < fields.size(); ++f) {
-        FieldGridder& field = own.fields[f];
-        const RankShare& share = shares[f];
-        GridBlock whole = move(*block, weighted, fields[f]);
-        if (imager.options.psf_only) whole.data = {};
-        std::size_t first_row = 0;  // of the part
-        field.for_each_part(*block, whole, [&](GridBlock part) {
-          const std::size_t n_rows = part.uvw_m.extent(0);
-          if (first == 0 && field.beam && imager.ranks.root() && n_rows > 0)
-            field.beam->add(part, imager.source.info().stations[block->station(first_row, 0)].input);
-          const RankShare::Rows own_rows = share.rows_of_part(first_row, n_rows, whole.uvw_m.extent(0));
-          first_row += n_rows;
-          if (own_rows.n == 0) return;
-          if (own_rows.n < n_rows) part = rows_of(part, own_rows.skip, own_rows.n);
-          part.id = n_passes > 1 && !field.screens ? ++id : 0;
-          field.gridder->grid(part);
-        });
-      }
-      if (summed.valid()) summed.get();
-      progress.update(done += static_cast<double>(weighted.size() / weighted.extent(2)));
+      open.add(imager, own, fields, *block, imager.weighted, move);
+      progress.update(done += static_cast<double>(block->data.extent(0) * block->data.extent(1)));
     }
     imager.tool.stage("layers");
-    for (FieldGridder& field : own.fields) field.gridder->end_pass();
+    open.end_pass();
     imager.tool.stage("grid");
   }
 }
@@ -258,7 +243,8 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
 
   imager.tool.stage("plan");
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    const IdgWorkload work = own.found.workload(f, imager.n_planes(), imager.device);
+    const IdgWorkload work =
+        own.found.workload(f, imager.n_planes(), imager.device, imager.cleans ? 1 : wanted.intervals_out);
     const IdgPlan plan =
         make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
                       idg_settings(wanted), work);
@@ -304,14 +290,23 @@ KeptPlan plan_kept(const Imager& imager, const PreparedGroup& own) {
   return kept;
 }
 
-void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields) {
+void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
+                std::span<const TimeInterval> intervals) {
   if (own.fields.empty()) {
     imager.tool.print("no usable data");
     return;
   }
-  make_gridders(imager, own);
   std::uint64_t unused = 0;
-  for (std::size_t f = 0; f < fields.size(); ++f) unused += print_field(imager, own, f, fields[f]);
+  {
+    OpenImages open(imager, own, imager.threads());
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      const BlockCounts counts = count_blocks(imager, own, f, fields[f], open.gridder(f), intervals);
+      print_field(imager, own, f, counts);
+      if (imager.device.kind == Device::Kind::cpu)
+        unused += unused_bytes(own.fields[f].plan, imager.setup(), counts.max_subgrids);
+    }
+  }
+  if (!intervals.empty()) imager.tool.print(own.intervals.describe(intervals.size()));
   const Passes& passes = own.passes;
   imager.tool.print(
       fmt::format("memory: {}", format_bytes(static_cast<double>(run_bytes(imager, own, unused)))));
@@ -340,28 +335,18 @@ void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<
 }
 
 std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
-                                     ImagingSource& source, double share) {
+                                     ImagingSource& source) {
   imager.tool.stage("grid");
-  make_gridders(imager, own);
-  for (FieldGridder& field : own.fields)
-    if (field.screens) field.beam = std::make_unique<AverageBeam>(field.plan, imager.setup());
-  std::vector<GroupImages> images(fields.size());
-  for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
-  const double n_visibilities = share * own.found.n_visibilities;
-  if (own.kept)
-    grid_kept(imager, own, images[0]);
-  else
-    grid_blocks(imager, own, fields, source, n_visibilities, images);
-  imager.n_gridded +=
-      n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    images[f].pixels = take_summed_images(*own.fields[f].gridder, imager.ranks);
-    own.fields[f].gridder.reset();
-    if (!own.fields[f].beam || !imager.ranks.root()) continue;
-    images[f].beam = own.fields[f].beam->finish();
-    warn_of_null(imager, own.group, fields[f], *own.fields[f].beam);
-    for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
+  std::vector<GroupImages> images;
+  {
+    OpenImages open(imager, own, imager.threads());
+    if (own.kept)
+      grid_kept(imager, own, open.gridder(0), open.images()[0]);
+    else
+      grid_blocks(imager, own, fields, source, open);
+    images = open.take(imager, own, fields);
   }
+  imager.n_gridded += own.found.n_visibilities * static_cast<double>(imager.n_planes() * fields.size());
   return_freed_memory();
   return images;
 }

@@ -3,9 +3,11 @@
 // requires.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/idg/idg.h"
@@ -13,9 +15,11 @@
 #include "kernels/idg/residual_imager.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/base/view.h"
+#include "libcore/imaging/intervals.h"
 #include "libcore/visibility/imaging.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/field.h"
+#include "tools/imaging/intervals/plan.h"
 #include "tools/imaging/passes.h"
 #include "tools/imaging/rank_share.h"
 #include "tools/imaging/survey.h"
@@ -34,11 +38,14 @@ struct PreparedGroup {
   std::uint64_t other_bytes = 0;          ///< bytes beside the gridders
   std::uint64_t between_bytes = 0;        ///< further bytes between griddings, or for predicting one layer
   Passes passes;
+  IntervalPlan intervals;  ///< how images of intervals of time are made; none are planned unless asked for
   std::unique_ptr<KeptVisibilities> kept;     ///< where a GPU keeps the visibilities for one gridding
   std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
   std::vector<double> weight_sum;             ///< [plane] of all processes' visibilities
   std::vector<double> own_weight_sum;         ///< [plane] of those on this process's GPU
 
+  /// Layers of every field's share that are gridded in one pass, at most.
+  std::size_t layers_per_pass() const { return std::min(passes.layers, n_layers); }
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
 };
 
@@ -73,16 +80,17 @@ struct KeptPlan {
 };
 KeptPlan plan_kept(const Imager& imager, const PreparedGroup& own);
 
-void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields);
+/// `intervals`: those of which images are made; empty where they are of all times.
+void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
+                std::span<const TimeInterval> intervals = {});
 
 /// Adds weights [row][chan][plane] to the weight sums of the images.
 void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums);
 
 /// Images of one group, one set for each field, from the visibilities of `source`, to which the group's
 /// weights have not been applied yet. Where several processes share the work only the first returns images
-/// that are valid. `share`: the part of the group's visibilities that `source` has now, for progress and
-/// rate.
+/// that are valid.
 std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
-                                     ImagingSource& source, double share = 1);
+                                     ImagingSource& source);
 
 }  // namespace apsyn::imaging

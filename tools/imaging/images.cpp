@@ -15,6 +15,7 @@ namespace apsyn::imaging {
 
 void add_to(GroupImages& sum, const GroupImages& group) {
   if (sum.weight_sum.empty()) {
+    sum.times = group.times;
     sum.pixels.resize(group.pixels.shape());
     sum.weight_sum.assign(group.weight_sum.size(), 0);
     sum.beam.resize(group.beam.shape());
@@ -25,7 +26,7 @@ void add_to(GroupImages& sum, const GroupImages& group) {
 }
 
 ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
-                  const std::vector<std::string>& stokes) {
+                  const std::vector<std::string>& stokes, const std::optional<ImageTimes>& times) {
   const ImagingInfo& from = imager.source.info();
   ImageInfo info;
   info.centre = field.centre;
@@ -38,9 +39,10 @@ ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& 
   info.object = from.object;
   info.telescope = from.telescope;
   info.observer = from.observer;
-  info.time = from.start;
-  info.end = from.end;
-  if (from.exposure_s > 0) info.keywords.emplace_back("XPOSURE", from.exposure_s);
+  info.time = times ? times->start : from.start;
+  info.end = times ? times->end : from.end;
+  const double exposure_s = times ? times->exposure_s : from.exposure_s;
+  if (exposure_s > 0) info.keywords.emplace_back("XPOSURE", exposure_s);
   if (!from.layouts.empty())
     for (auto& keyword : site_keywords(from.layouts[0].site)) info.keywords.push_back(std::move(keyword));
   info.history = imager.tool.provenance();
@@ -68,7 +70,7 @@ ImageCut cut_image(const Imager& imager, const Field& field, const GroupImages& 
     if (!(images.weight_sum[first + p] > 0))
       throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
                          stokes[p]);
-  ImageCut cut{info_of(imager, field, group, stokes), images, first, extent};
+  ImageCut cut{info_of(imager, field, group, stokes, images.times), images, first, extent};
   cut.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
   return cut;
 }
@@ -89,7 +91,7 @@ Image take_beam_out(const Imager& imager, const Field& field, const GroupImages&
   const std::size_t n_y = dirty.pixels.extent(2), n_x = dirty.pixels.extent(3);
   const std::size_t skip_y = images.beam.extent(0) / 2 - n_y / 2,
                     skip_x = images.beam.extent(1) / 2 - n_x / 2;
-  Image beam{info_of(imager, field, group, {"I"}), {}};
+  Image beam{info_of(imager, field, group, {"I"}, images.times), {}};
   beam.info.unit = "";
   beam.pixels.resize({1, 1, n_y, n_x});
   double peak = 0;

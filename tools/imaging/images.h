@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ struct Extent {
   std::size_t n_x = 0, n_y = 0;
 };
 
+/// `times`: those of the image, where they are not the source's.
 ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
-                  const std::vector<std::string>& stokes);
+                  const std::vector<std::string>& stokes, const std::optional<ImageTimes>& times = {});
 
 /// A gridder's planes from `first` on, divided by their weights and cut to `extent` around the centre pixel.
 struct ImageCut {

@@ -66,13 +66,12 @@ void keep_if_layers_fit(Imager& imager, PreparedGroup& own) {
   own.kept.reset();
 }
 
-void grid_kept(Imager& imager, PreparedGroup& own, GroupImages& images) {
+void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages& images) {
   const CellFactors factors{own.weights->grid(), imager.options.imaging.cell_rad};
   const std::vector<double> of_plane = own.kept->weigh(factors);
   for (std::size_t p = 0; p < images.weight_sum.size(); ++p)  // the last may be the PSF's, that of plane 0
     images.weight_sum[p] = of_plane[p < of_plane.size() ? p : 0];
   Progress progress(imager.tool, "gridding", own.found.n_visibilities, "vis");
-  Gridder& gridder = *own.fields[0].gridder;
   gridder.begin_pass({0, own.fields[0].plan.n_layers});
   double done = 0;
   for (std::size_t part = 0; part < own.kept->n_parts(); ++part) {

@@ -27,7 +27,7 @@ std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
 /// Gives up what is kept unless the GPU has room beside it for all layers at once.
 void keep_if_layers_fit(Imager& imager, PreparedGroup& own);
 
-/// Weights and grids what is kept; images are those of make_images(), without their pixels.
-void grid_kept(Imager& imager, PreparedGroup& own, GroupImages& images);
+/// Weights and grids what is kept, and sums the weights into `images`.
+void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages& images);
 
 }  // namespace apsyn::imaging

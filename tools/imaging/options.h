@@ -20,6 +20,7 @@ struct Options {
   bool psf_only = false, no_psf = false;
   std::size_t psf_size = 0;  ///< 0 = that of the image
   int bitpix = -32;
+  bool time_cube = false;  ///< intervals along an axis TIME of one file
 };
 
 ImagingSelection selection_of(const ImagingOptions& options, unsigned n_threads);

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/idg/aterms/average_beam.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
 #include "libcore/aterms/screens.h"
@@ -17,12 +16,10 @@
 
 namespace apsyn::imaging {
 
-/// Everything needed to grid one field; the gridder itself is created after all fields are planned.
+/// Everything needed to grid one field but the gridder, which is created after all fields are planned.
 struct FieldGridder {
   IdgPlan plan;
-  std::unique_ptr<Gridder> gridder;
   std::unique_ptr<AtermScreens> screens;
-  std::unique_ptr<AverageBeam> beam;  ///< of the images that are being made, with A-terms
 
   FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned, std::uint64_t aterm_bytes);
 

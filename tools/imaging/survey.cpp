@@ -49,6 +49,7 @@ void BlockSizes::add(const ImagingBlock& block) {
   n_rows = std::max<std::uint64_t>(n_rows, block.data.extent(0));
   n_visibilities = std::max<std::uint64_t>(n_visibilities, block.data.extent(0) * block.data.extent(1));
   n_values = std::max<std::uint64_t>(n_values, block.data.size());
+  times.push_back(times_of_block(block));
 }
 
 std::uint64_t BlockSizes::block_bytes() const {
@@ -99,17 +100,20 @@ void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields, un
   }
 }
 
-IdgWorkload Survey::workload(std::size_t field, std::size_t n_planes, const Device& device) const {
+IdgWorkload Survey::workload(std::size_t field, std::size_t n_planes, const Device& device,
+                             std::size_t n_intervals) const {
   const auto n = static_cast<double>(std::max<std::size_t>(1, last_.size()));
+  const auto parts = static_cast<double>(n_intervals);
   return {.max_w_lambda = max_lambda_[field][2],
           .max_u_lambda = max_lambda_[field][0],
           .max_v_lambda = max_lambda_[field][1],
-          .n_visibilities = n_visibilities,
+          .n_visibilities = n_visibilities / parts,
           .n_planes = n_planes,
           .n_baselines = static_cast<double>(last_.size()),
-          .time_track_lambda = time_track_ / n,
+          .time_track_lambda = time_track_ / n / parts,
           .channel_track_lambda = channel_track_ / std::max(1.0, n_rows_),
-          .device = device.kind};
+          .device = device.kind,
+          .is_interval = n_intervals > 1};
 }
 
 void Survey::follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span) {

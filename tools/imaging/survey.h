@@ -15,6 +15,7 @@
 #include "kernels/idg/residual_imager.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/array/array_layout.h"
+#include "libcore/imaging/intervals.h"
 #include "libcore/system/device.h"
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/imaging.h"
@@ -24,9 +25,10 @@
 
 namespace apsyn::imaging {
 
-/// Sizes of the largest blocks of visibilities.
+/// Sizes of the largest blocks of visibilities, and the times of all.
 struct BlockSizes {
   std::uint64_t n_rows = 0, n_visibilities = 0, n_values = 0;  ///< maxima over all blocks
+  std::vector<BlockTimes> times;                               ///< of each block, in their order
 
   void add(const ImagingBlock& block);
   /// Memory of one block as it is read.
@@ -42,7 +44,9 @@ class Survey {
 
   void add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads);
 
-  IdgWorkload workload(std::size_t field, std::size_t n_planes, const Device& device) const;
+  /// What a plan has to serve: all visibilities, gridded in `n_intervals` parts of equal length in time.
+  IdgWorkload workload(std::size_t field, std::size_t n_planes, const Device& device,
+                       std::size_t n_intervals = 1) const;
 
   /// The part of a field's work that falls to this process.
   RankShare share(const Ranks& ranks, std::size_t field, const IdgPlan& plan, const IdgWorkload& work) const {
@@ -54,6 +58,9 @@ class Survey {
     return {n_rows_read_, n_cells_, static_cast<double>(blocks.n_rows),
             static_cast<double>(blocks.n_visibilities)};
   }
+
+  /// With or without data.
+  double n_rows_read() const { return n_rows_read_; }
 
   double n_visibilities = 0;
   BlockSizes blocks;

@@ -59,17 +59,17 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
   return checked_header(fits, axes, data_sum);
 }
 
-void FitsCubeWriter::write(std::span<const float> record, double length_s, bool any_data) {
-  if (record.size() != shape_.n_record() || (!shape_.in_time && n_written_ == 1))
+void FitsCubeWriter::write(std::size_t index, std::span<const float> record, double length_s, bool any_data) {
+  if (record.size() != shape_.n_record() || (!shape_.in_time && index > 0))
     throw std::logic_error("FitsCubeWriter: a record of another size than planned");
-  const std::size_t offset = header_bytes_ + n_written_ * record.size_bytes();
+  const std::size_t offset = header_bytes_ + index * record.size_bytes();
   sum_ = folded_sum(sum_ + write_fits_words<std::uint32_t>(
                                out_, offset, record.size(), n_threads_,
                                [&](std::size_t first, std::size_t n, unsigned, std::uint32_t* words) {
                                  return to_fits_words(record.subspan(first, n), words);
                                }));
-  ++n_written_;
-  last_s_ = length_s;
+  if (index >= n_written_) last_s_ = length_s;
+  n_written_ = std::max(n_written_, index + 1);
   if (any_data) exposure_s_ += length_s;
 }
 

@@ -38,7 +38,11 @@ class FitsCubeWriter {
                  unsigned n_threads = 1);
   /// [part][stokes][freq][y][x], of so much time: step_s, of the last image perhaps less. XPOSURE is the time
   /// of all images that have data.
-  void write(std::span<const float> record, double length_s, bool any_data);
+  void write(std::span<const float> record, double length_s, bool any_data) {
+    write(n_written_, record, length_s, any_data);
+  }
+  /// The same of image `index`; in any order, but all up to the last have to be written, once each.
+  void write(std::size_t index, std::span<const float> record, double length_s, bool any_data);
   void commit();
 
  private:

@@ -52,6 +52,8 @@ expect_said idg-grid --size 512 --scale 60asec -o out small.ms
 expect_said idg-grid --size 256 --scale 60asec -o out large.ms
 expect_said idg-grid --size 1000 --scale 30asec --pol IQUV -o out small.ms
 expect_said idg-grid --size 300 --scale 60asec --channels-out 4 -o out small.ms
+expect_said idg-grid --size 512 --scale 60asec --intervals-out 8 -o out small.ms
+expect_said idg-grid --size 256 --scale 60asec --intervals-out 4 --no-psf -o out large.ms
 expect_said clean --size 512 --scale 60asec --niter 300 -o out small.ms
 expect_said clean --size 256 --scale 60asec --niter 100 -o out large.ms
 expect_said clean --size 1000 --scale 30asec --niter 300 -o out small.ms

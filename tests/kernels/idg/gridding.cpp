@@ -193,6 +193,36 @@ BOOST_AUTO_TEST_CASE(the_whole_sky_is_imaged_to_the_horizon) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_gridder_used_again_remembers_nothing) {
+  // Other visibilities first, everything they leave behind poisoned, and images that had no visibilities.
+  const auto before = observe(400, 3, 1, 900, field_sky, 8), o = observe(300, 4, 1, 500, field_sky, 9);
+  IdgSettings settings;
+  settings.subgrid = 24, settings.kernel_padding = 10;  // several layers
+  const IdgPlan plan =
+      make_idg_plan({97, 120, 120 * asec}, settings,
+                    {.max_w_lambda = std::max(before.max_w_lambda, o.max_w_lambda), .n_visibilities = 1200});
+  const auto alone = grid_image(o, plan, PsfPlane::last, 2);
+  auto gridder = make_gridder(
+      reference::test_device(), plan,
+      {.n_data_planes = 1, .psf = PsfPlane::last, .n_threads = 2, .grid_memory = test_grid_memory()});
+  BOOST_TEST_REQUIRE(plan.n_layers > 1);
+  if (!gridder->is_reusable()) return;
+  for (const std::size_t layers_per_pass : {plan.n_layers, std::size_t{1}})
+    for (const Observation* each : {&before, &o, static_cast<const Observation*>(nullptr), &o}) {
+      for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {
+        gridder->begin_pass({first, std::min(layers_per_pass, plan.n_layers - first)});
+        if (each != nullptr) gridder->grid(each->block());
+        gridder->end_pass();
+      }
+      auto images = gridder->take_images();
+      if (each == &o) BOOST_TEST(std::equal(images.begin(), images.end(), alone.begin(), alone.end()));
+      if (each == nullptr)
+        BOOST_TEST(std::all_of(images.begin(), images.end(), [](double pixel) { return pixel == 0; }));
+      images.fill(NAN);
+      gridder->recycle(std::move(images));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_paths_are_heeded) {
   // Four planes with weights of their own, a PSF, an odd image larger in x, and rows moved by a path.
   auto o = observe(300, 3, 4, 800, field_sky, 4);

@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(images_are_cut_to_their_sizes_around_the_middle) {
   for (const std::size_t psf_size : {0, 20, 6}) {
     made.options.psf_size = psf_size;
     made.tool.common().overwrite = true;
-    write_images(made.imager, "", "", {}, images, group);
+    write_images(made.imager, "", {}, images, group, 2);
     const Image dirty = read_fits_image(folder.path("out-dirty.fits")),
                 psf = read_fits_image(folder.path("out-psf.fits"));
     const std::size_t width = psf_size == 0 ? 12 : psf_size, height = psf_size == 0 ? 8 : psf_size;

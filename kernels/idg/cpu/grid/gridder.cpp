@@ -3,6 +3,7 @@
 // the grids. Results are identical for any number of threads.
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/idg/cpu/grid/subgrid_maker.h"
 #include "kernels/idg/cpu/layers/host_grids.h"
@@ -64,6 +65,8 @@ class CpuGridder final : public Gridder {
 
   void end_pass() override { grids_.end_pass(); }
   Buffer<double, 3> take_images() override { return grids_.take_images(); }
+  bool is_reusable() const override { return true; }
+  void recycle(Buffer<double, 3> images) override { grids_.recycle(std::move(images)); }
 
  private:
   IdgPlan plan_;

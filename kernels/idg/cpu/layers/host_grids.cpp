@@ -4,6 +4,7 @@
 #include "kernels/idg/cpu/layers/host_grids.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "libcore/system/parallel.h"
 
@@ -33,8 +34,10 @@ HostGrids<T>::HostGrids(const IdgPlan& plan, std::size_t n_planes, unsigned n_th
 template <class T>
 void HostGrids<T>::begin_pass(const LayerRange& layers) {
   layers_ = layers;
-  if (images_.size() == 0)
+  if (images_.size() == 0) {
+    images_ = std::move(spare_images_);
     resize_by_threads(n_threads_, {n_planes_, plan_.image.n_y, plan_.image.n_x}, images_);
+  }
   grids_.resize_for_overwrite({layers.n, n_planes_, n_v_, n_u_});
   row_used_.assign(layers.n * n_planes_, std::vector<std::uint8_t>(n_v_, 0));
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/idg/cpu/layers/layer_transform.h"
@@ -34,8 +35,10 @@ class HostGrids {
   void add(std::span<const SubgridPlace> places, View<const std::complex<T>, 5> subgrids);
   /// Transforms the pass's layers and adds them to the images.
   void end_pass();
-  /// Gridder::take_images().
+  /// Gridder::take_images(), after which begin_pass() starts other images.
   Buffer<double, 3> take_images();
+  /// Memory for the next images, whatever it holds.
+  void recycle(Buffer<double, 3> images) { spare_images_ = std::move(images); }
 
  private:
   void list_bands(std::span<const SubgridPlace> places);
@@ -51,7 +54,7 @@ class HostGrids {
   /// anything.
   Buffer<std::complex<T>, 4> grids_;
   std::vector<std::vector<std::uint8_t>> row_used_;     ///< [layer and plane][v]
-  Buffer<double, 3> images_;                            ///< [plane][y][x]
+  Buffer<double, 3> images_, spare_images_;             ///< [plane][y][x]
   std::vector<std::vector<std::uint32_t>> band_tasks_;  ///< [band]
 };
 

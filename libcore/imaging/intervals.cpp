@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/imaging/interval_source.h"
+#include "libcore/imaging/intervals.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
@@ -29,18 +28,6 @@ void take_rows(const Buffer<T, Rank>& from, const std::vector<std::size_t>& row,
     std::copy_n(from.data() + row[i] * stride, n * stride, to.data() + i * stride);
     i += n;
   }
-}
-
-void copy_rows(const ImagingBlock& from, const std::vector<std::size_t>& row, ImagingBlock& to) {
-  take_rows(from.uvw_m, row, to.uvw_m);
-  take_rows(from.path_m, row, to.path_m);
-  take_rows(from.data, row, to.data);
-  take_rows(from.weight, row, to.weight);
-  take_rows(from.station, row, to.station);
-  to.channel_hz.resize_for_overwrite(from.channel_hz.shape());
-  std::copy(from.channel_hz.begin(), from.channel_hz.end(), to.channel_hz.begin());
-  to.time_mjd_s.resize(row.size());
-  for (std::size_t i = 0; i < row.size(); ++i) to.time_mjd_s[i] = from.time_mjd_s[row[i]];
 }
 
 }  // namespace
@@ -89,77 +76,54 @@ std::vector<TimeInterval> split_times(const std::vector<double>& times_mjd_s, st
   return intervals;
 }
 
-void IntervalSource::choose(const TimeInterval& interval, const std::vector<double>& times_mjd_s) {
-  chosen_ = true;
-  interval_ = interval;
-  info_ = source_.info();
+ImageTimes times_of_interval(const ImagingInfo& info, const TimeInterval& interval,
+                             const std::vector<double>& times_mjd_s) {
   // The first integration of all begins at `start`, half of its length before its middle.
-  const double half_s = std::max(0.0, times_mjd_s[0] - source_.info().start.mjd_seconds());
+  const double half_s = std::max(0.0, times_mjd_s[0] - info.start.mjd_seconds());
   const double first_s = times_mjd_s[interval.first], last_s = times_mjd_s[interval.first + interval.n - 1];
-  info_.start = from_mjd_seconds(first_s - half_s);
-  info_.end = from_mjd_seconds(last_s + half_s);
-  if (info_.exposure_s > 0)
-    info_.exposure_s = std::min(info_.exposure_s, 2 * half_s * static_cast<double>(interval.n));
+  ImageTimes times{from_mjd_seconds(first_s - half_s), from_mjd_seconds(last_s + half_s), info.exposure_s};
+  if (times.exposure_s > 0)
+    times.exposure_s = std::min(times.exposure_s, 2 * half_s * static_cast<double>(interval.n));
+  return times;
 }
 
-void IntervalSource::choose_all() {
-  chosen_ = false;
-  info_ = source_.info();
-}
-
-void IntervalSource::rewind(const ChannelGroup& group) {
-  if (!group.takes_same(group_)) seen_.clear();
-  group_ = group;
-  n_lent_ = 0;
-  source_.rewind(group);
-}
-
-const IntervalSource::BlockTimes& IntervalSource::times_of(const ImagingBlock& block) {
-  const std::vector<double>& times = block.time_mjd_s;
-  if (n_lent_ == seen_.size()) {
-    const auto [min, max] = std::minmax_element(times.begin(), times.end());
-    seen_.push_back(
-        {times.empty() ? 0 : *min, times.empty() ? 0 : *max, std::is_sorted(times.begin(), times.end())});
+BlockTimes times_of_block(const ImagingBlock& block) {
+  constexpr double kForever = std::numeric_limits<double>::infinity();
+  BlockTimes result{kForever, -kForever, true};
+  double last = -kForever;
+  for (const double time : block.time_mjd_s) {
+    result.sorted = result.sorted && time >= last;  // not a number is not in order either
+    last = time;
+    result.min_mjd_s = std::fmin(result.min_mjd_s, time);
+    result.max_mjd_s = std::fmax(result.max_mjd_s, time);
   }
-  return seen_[n_lent_++];
+  return result;
 }
 
-void IntervalSource::find_rows(const ImagingBlock& block, const BlockTimes& times) {
-  row_.clear();
-  if (times.max_mjd_s < interval_.begin_mjd_s || times.min_mjd_s >= interval_.end_mjd_s) return;
+void find_rows(const ImagingBlock& block, const BlockTimes& times, const TimeInterval& interval,
+               std::vector<std::size_t>& row) {
+  row.clear();
+  if (!times.meets(interval)) return;
   auto begin = block.time_mjd_s.begin(), end = block.time_mjd_s.end();
   if (times.sorted) {
-    begin = std::lower_bound(begin, end, interval_.begin_mjd_s);
-    end = std::lower_bound(begin, end, interval_.end_mjd_s);
+    begin = std::lower_bound(begin, end, interval.begin_mjd_s);
+    end = std::lower_bound(begin, end, interval.end_mjd_s);
   }
   for (auto time = begin; time != end; ++time)
-    if (*time >= interval_.begin_mjd_s && *time < interval_.end_mjd_s)
-      row_.push_back(static_cast<std::size_t>(time - block.time_mjd_s.begin()));
+    if (*time >= interval.begin_mjd_s && *time < interval.end_mjd_s)
+      row.push_back(static_cast<std::size_t>(time - block.time_mjd_s.begin()));
 }
 
-const ImagingBlock* IntervalSource::next(std::uint64_t max_bytes) {
-  if (max_bytes != max_bytes_) {
-    seen_.resize(std::min(seen_.size(), n_lent_));
-    max_bytes_ = max_bytes;
-  }
-  while (const ImagingBlock* block = source_.next(max_bytes)) {
-    if (!chosen_) return block;
-    find_rows(*block, times_of(*block));
-    if (row_.size() == block->time_mjd_s.size()) return block;
-    if (row_.empty()) continue;
-    copy_rows(*block, row_, rows_);
-    return &rows_;
-  }
-  return nullptr;
-}
-
-bool IntervalSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
-  const ImagingBlock* lent = next(max_bytes);
-  if (lent == nullptr) return false;
-  row_.resize(lent->time_mjd_s.size());
-  std::iota(row_.begin(), row_.end(), std::size_t{0});
-  copy_rows(*lent, row_, block);
-  return true;
+void copy_rows(const ImagingBlock& from, const std::vector<std::size_t>& row, ImagingBlock& to) {
+  take_rows(from.uvw_m, row, to.uvw_m);
+  take_rows(from.path_m, row, to.path_m);
+  take_rows(from.data, row, to.data);
+  take_rows(from.weight, row, to.weight);
+  take_rows(from.station, row, to.station);
+  to.channel_hz.resize_for_overwrite(from.channel_hz.shape());
+  std::copy(from.channel_hz.begin(), from.channel_hz.end(), to.channel_hz.begin());
+  to.time_mjd_s.resize(row.size());
+  for (std::size_t i = 0; i < row.size(); ++i) to.time_mjd_s[i] = from.time_mjd_s[row[i]];
 }
 
 }  // namespace apsyn

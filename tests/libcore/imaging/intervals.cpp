@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Intervals of time of a source: which rows each has, whatever the blocks that they come in and their order,
 // and the times that images of them are labelled with.
-#include "libcore/imaging/interval_source.h"
+#include "libcore/imaging/intervals.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 using namespace apsyn;
 
-BOOST_AUTO_TEST_SUITE(interval_source)
+BOOST_AUTO_TEST_SUITE(intervals)
 
 namespace {
 
@@ -64,40 +64,49 @@ class Rows final : public ImagingSource {
   ImagingInfo info_;
 };
 
-/// The rows that come, all of whose values are checked; `own` reads into a block of its own.
-std::vector<std::size_t> rows_of(ImagingSource& source, bool with_path, bool own) {
-  std::vector<std::size_t> rows;
-  source.rewind({});
-  ImagingBlock block;
-  for (;;) {
-    const ImagingBlock* lent = own ? (source.read(block, 1) ? &block : nullptr) : source.next(1);
-    if (lent == nullptr) return rows;
-    const std::size_t n = lent->time_mjd_s.size();
-    BOOST_REQUIRE(n > 0);
-    BOOST_REQUIRE_EQUAL(lent->uvw_m.extent(0), n);
-    BOOST_REQUIRE_EQUAL(lent->path_m.extent(0), with_path ? n : 0);
-    BOOST_REQUIRE_EQUAL(lent->data.extent(0), n);
-    BOOST_REQUIRE_EQUAL(lent->channel_hz.size(), 2);
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t row = lent->station(i, 0);
-      rows.push_back(row);
-      const auto value = static_cast<double>(row);
-      BOOST_TEST(lent->station(i, 1) == row + 1);
-      BOOST_TEST(lent->uvw_m(i, 2) == value + 0.2);
-      if (with_path) BOOST_TEST(lent->path_m(i) == value);
-      for (std::size_t chan = 0; chan < 2; ++chan) {
-        BOOST_TEST(lent->data(i, chan, 0).real() == static_cast<float>(value));
-        BOOST_TEST(lent->data(i, chan, 0).imag() == static_cast<float>(chan));
-        BOOST_TEST(lent->weight(i, chan, 0) == static_cast<float>(value + 1));
-      }
+/// Checks all values of the rows of a block, and appends their numbers.
+void check_rows(const ImagingBlock& block, bool with_path, std::vector<std::size_t>& rows) {
+  const std::size_t n = block.time_mjd_s.size();
+  BOOST_REQUIRE_EQUAL(block.uvw_m.extent(0), n);
+  BOOST_REQUIRE_EQUAL(block.path_m.extent(0), with_path ? n : 0);
+  BOOST_REQUIRE_EQUAL(block.data.extent(0), n);
+  BOOST_REQUIRE_EQUAL(block.channel_hz.size(), 2);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t row = block.station(i, 0);
+    rows.push_back(row);
+    const auto value = static_cast<double>(row);
+    BOOST_TEST(block.station(i, 1) == row + 1);
+    BOOST_TEST(block.uvw_m(i, 2) == value + 0.2);
+    if (with_path) BOOST_TEST(block.path_m(i) == value);
+    for (std::size_t chan = 0; chan < 2; ++chan) {
+      BOOST_TEST(block.data(i, chan, 0).real() == static_cast<float>(value));
+      BOOST_TEST(block.data(i, chan, 0).imag() == static_cast<float>(chan));
+      BOOST_TEST(block.weight(i, chan, 0) == static_cast<float>(value + 1));
     }
   }
+}
+
+/// The rows of an interval, copied into one block after another.
+std::vector<std::size_t> rows_of(ImagingSource& source, const TimeInterval& interval, bool with_path) {
+  std::vector<std::size_t> rows, row{17};  // what was there before is forgotten
+  source.rewind({});
+  ImagingBlock copy;
+  while (const ImagingBlock* block = source.next(1)) {
+    const BlockTimes times = times_of_block(*block);
+    find_rows(*block, times, interval, row);
+    BOOST_TEST((times.meets(interval) || row.empty()));
+    if (row.empty()) continue;
+    copy_rows(*block, row, copy);
+    BOOST_REQUIRE_EQUAL(copy.time_mjd_s.size(), row.size());
+    check_rows(copy, with_path, rows);
+  }
+  return rows;
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_row_is_in_the_interval_of_its_integration) {
-  // Sorted by time, and two sets end to end, the second of which begins again.
+  // Sorted by time, two sets end to end, the second of which begins again, and without an order.
   for (const std::vector<int>& integrations :
        {std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}, std::vector<int>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4},
         std::vector<int>{4, 0, 3, 1, 2, 2, 1, 3, 0, 4}})
@@ -107,38 +116,41 @@ BOOST_AUTO_TEST_CASE(each_row_is_in_the_interval_of_its_integration) {
         Rows rows(integrations, blocks, with_path);
         const auto times = integration_times(rows, {}, 1);
         BOOST_REQUIRE_EQUAL(times.size(), 5);
-        IntervalSource source(rows);
         const auto intervals = split_times(times, 3);
         std::set<std::size_t> seen;
         const int first[] = {0, 1, 3, 5};  // 5 integrations in three: 1, 2 and 2
-        for (std::size_t k = 0; k < 3; ++k) {
-          source.choose(intervals[k], times);
-          const auto found = rows_of(source, with_path, false);
-          BOOST_TEST(found == rows_of(source, with_path, true), boost::test_tools::per_element());
-          for (const std::size_t row : found) {
+        for (std::size_t k = 0; k < 3; ++k)
+          for (const std::size_t row : rows_of(rows, intervals[k], with_path)) {
             BOOST_TEST(integrations[row] >= first[k]);
             BOOST_TEST(integrations[row] < first[k + 1]);
             BOOST_TEST(seen.insert(row).second);
           }
-        }
         BOOST_TEST(seen.size() == 10);
-        source.choose_all();
-        BOOST_TEST(rows_of(source, with_path, false).size() == 10);
       }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_without_a_time_is_in_no_interval) {
+  ImagingBlock block;
+  block.time_mjd_s = {NAN, 3, NAN, 1, 2};
+  const BlockTimes times = times_of_block(block);
+  BOOST_TEST(!times.sorted);
+  BOOST_TEST(times.min_mjd_s == 1);
+  BOOST_TEST(times.max_mjd_s == 3);
+  std::vector<std::size_t> row;
+  find_rows(block, times, {0, 3, -INFINITY, INFINITY}, row);
+  BOOST_TEST(row == (std::vector<std::size_t>{1, 3, 4}), boost::test_tools::per_element());
+  block.time_mjd_s = {NAN};
+  BOOST_TEST(!times_of_block(block).meets({0, 3, -INFINITY, INFINITY}));
 }
 
 BOOST_AUTO_TEST_CASE(an_interval_tells_when_it_began_and_ended) {
   Rows rows({0, 1, 2, 3, 4}, {5}, false);
   const auto times = integration_times(rows, {}, 1);
-  IntervalSource source(rows);
-  source.choose(split_times(times, 2)[1], times);
+  const ImageTimes second = times_of_interval(rows.info(), split_times(times, 2)[1], times);
   // Integrations 2, 3 and 4, of 2 s each. MJD seconds resolve a microsecond.
-  BOOST_TEST(std::abs(source.info().start.mjd_seconds() - (kFirst_mjd_s + 3)) < 2e-6);
-  BOOST_REQUIRE(source.info().end);
-  BOOST_TEST(std::abs(source.info().end->mjd_seconds() - (kFirst_mjd_s + 9)) < 2e-6);
-  BOOST_TEST(std::abs(source.info().exposure_s - 6) < 2e-5);
-  source.choose_all();
-  BOOST_TEST(source.info().exposure_s == 1000);
+  BOOST_TEST(std::abs(second.start.mjd_seconds() - (kFirst_mjd_s + 3)) < 2e-6);
+  BOOST_TEST(std::abs(second.end.mjd_seconds() - (kFirst_mjd_s + 9)) < 2e-6);
+  BOOST_TEST(std::abs(second.exposure_s - 6) < 2e-5);
 }
 
 BOOST_AUTO_TEST_CASE(there_are_no_more_intervals_than_integrations) {
