@@ -129,10 +129,15 @@ void search_samples(Tool& tool, const SearchOptions& options) {
   tool.report_rate(data_s, "s of data");
 }
 
-/// Whether the input is images. What is no input at all is left to the readers of samples, which say so best.
+/// Whether the input is images. What is nothing that is known is left to the readers of samples, which say
+/// why.
 bool has_images(const SearchOptions& options) {
-  const InputKind kind = detect_input(options.inputs.at(0));
-  return kind == InputKind::image || kind == InputKind::image_stream;
+  try {
+    const InputKind kind = detect_input(options.inputs.at(0));
+    return kind == InputKind::image || kind == InputKind::image_stream;
+  } catch (const DataError&) {
+    return false;
+  }
 }
 
 void run(Tool& tool, const SearchOptions& options) {

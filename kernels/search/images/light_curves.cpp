@@ -38,8 +38,8 @@ float level_of(const std::array<float, 5>& near) {
   const auto known = [&](std::size_t i) { return !std::isnan(near[i]); };
   if (known(1) && known(3)) {
     if (!known(0) || !known(4)) return (near[1] + near[3]) / 2;
-    std::array<float, 4> others{near[0], near[1], near[3], near[4]};
-    return middle_of(others);
+    const auto [low, high] = std::minmax({near[0], near[1], near[3], near[4]});
+    return (near[0] + near[1] + near[3] + near[4] - low - high) / 2;
   }
   // values of the line through three pieces at the first, or last, of them
   if (known(2) && known(3) && known(4)) return (5 * near[2] + 2 * near[3] - near[4]) / 6;
