@@ -23,7 +23,7 @@ constexpr double kPlotBytes = 40e6;
 /// Raw blocks that are under way between reading and searching.
 constexpr double kRawBlocks = 7;
 /// What the process takes by itself.
-constexpr double kFixedBytes = 7e6;
+constexpr double kFixedBytes = 13e6;
 
 std::size_t parse_width(std::string_view text, double sample_s, const std::string& all) {
   double samples = 0;

@@ -17,6 +17,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 /// Pixels, and tiles, whose statistics stand for those of an image.
 constexpr std::size_t kSomePixels = 1024, kSomeTiles = 256;
+constexpr std::size_t kTilesOfGroup = 16;
 /// Steps of the first piece, whose noise is not known yet: so many for the scatter over the first image.
 constexpr float kFirstSteps = 128;
 /// Side of the squares of pixels that share a noise, and how many of them must have a value.
@@ -151,18 +152,21 @@ void LightCurves::push(std::span<const float> planes) {
     report_.n_missing += missing[chan];
   }
   report_.n_all += n_chan;
-  Buffer<std::int16_t, 2> largest({plan_.n_tile(), n_chan});
-  parallel_for(plan_.n_threads, plan_.n_tile(), [&](std::size_t tile, unsigned) {
-    const std::size_t first = tile * kTilePixels, n = std::min(kTilePixels, n_pixel - first);
-    const TileRing ring = this->tile(tile);
-    for (std::size_t chan = 0; chan < n_chan; ++chan) {
-      if (missing[chan] != 0)
-        std::fill_n(ring.row(chan, pushed_), kTilePixels, kBlankPixel);
-      else
-        largest(tile, chan) =
-            quantise_pixels(planes.data() + chan * n_pixel + first, n, &reference_(tile, slot, chan, 0),
-                            1 / piece.step[chan], ring.row(chan, pushed_));
-    }
+  // tiles side by side, so that a plane is read in long pieces
+  const std::size_t n_tile = plan_.n_tile(), n_group = (n_tile + kTilesOfGroup - 1) / kTilesOfGroup;
+  Buffer<std::int16_t, 2> largest({n_tile, n_chan});
+  parallel_for(plan_.n_threads, n_group, [&](std::size_t group, unsigned) {
+    const std::size_t end = std::min(n_tile, (group + 1) * kTilesOfGroup);
+    for (std::size_t chan = 0; chan < n_chan; ++chan)
+      for (std::size_t tile = group * kTilesOfGroup; tile < end; ++tile) {
+        const std::size_t first = tile * kTilePixels, n = std::min(kTilePixels, n_pixel - first);
+        std::int16_t* row = this->tile(tile).row(chan, pushed_);
+        if (missing[chan] != 0)
+          std::fill_n(row, kTilePixels, kBlankPixel);
+        else
+          largest(tile, chan) = quantise_pixels(planes.data() + chan * n_pixel + first, n,
+                                                &reference_(tile, slot, chan, 0), 1 / piece.step[chan], row);
+      }
   });
   for (std::size_t chan = 0; chan < n_chan; ++chan) {
     std::int16_t peak = -32767;

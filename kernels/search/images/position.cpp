@@ -6,26 +6,56 @@
 #include <cmath>
 
 namespace apsyn {
+namespace {
+
+/// Part of the middle pixel that others are taken to have at least.
+constexpr double kSmallest = 0.03;
+
+/// Coefficients of 1, x, y, x^2, y^2 and x y.
+constexpr std::size_t kTerms = 6;
+
+/// Solves a symmetric positive definite system in place by elimination; false where it is singular.
+bool solve(std::array<std::array<double, kTerms>, kTerms>& matrix, std::array<double, kTerms>& right) {
+  for (std::size_t i = 0; i < kTerms; ++i) {
+    if (!(matrix[i][i] > 1e-12)) return false;
+    for (std::size_t row = i + 1; row < kTerms; ++row) {
+      const double factor = matrix[row][i] / matrix[i][i];
+      for (std::size_t j = i; j < kTerms; ++j) matrix[row][j] -= factor * matrix[i][j];
+      right[row] -= factor * right[i];
+    }
+  }
+  for (std::size_t i = kTerms; i-- > 0;) {
+    for (std::size_t j = i + 1; j < kTerms; ++j) right[i] -= matrix[i][j] * right[j];
+    right[i] /= matrix[i][i];
+  }
+  return true;
+}
+
+}  // namespace
 
 std::optional<PixelPosition> fit_peak(View<const double, 2> values) {
-  std::array<double, 9> f;
-  std::copy(values.begin(), values.end(), f.begin());
-  if (!std::all_of(f.begin(), f.end(), [](double v) { return std::isfinite(v); })) return std::nullopt;
-  if (!(f[4] > 0)) return std::nullopt;
-  if (*std::min_element(f.begin(), f.end()) > 0.1 * f[4])
-    for (double& v : f) v = std::log(v);
-  // f = a + b x + c y + d x^2 + e y^2 + g x y on x, y = -1, 0, 1; sums of products are orthogonal but for a
-  double b = 0, c = 0, d = 0, e = 0, g = 0;
+  const double middle = values(1, 1);
+  if (!(middle > 0) || !std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); }))
+    return std::nullopt;
+  std::array<std::array<double, kTerms>, kTerms> matrix{};
+  std::array<double, kTerms> f{};
   for (int y = -1; y <= 1; ++y)
     for (int x = -1; x <= 1; ++x) {
-      const double v = f[static_cast<std::size_t>(3 * (y + 1) + x + 1)];
-      b += x * v / 6, c += y * v / 6, g += x * y * v / 4;
-      d += (x * x - 2.0 / 3) * v / 2, e += (y * y - 2.0 / 3) * v / 2;
+      // what noise makes small or negative weighs little: an error of v is one of log v divided by v
+      const double v = std::max(
+          values(static_cast<std::size_t>(y + 1), static_cast<std::size_t>(x + 1)) / middle, kSmallest);
+      const std::array<double, kTerms> term{1, 1.0 * x, 1.0 * y, 1.0 * x * x, 1.0 * y * y, 1.0 * x * y};
+      for (std::size_t i = 0; i < kTerms; ++i) {
+        for (std::size_t j = 0; j < kTerms; ++j) matrix[i][j] += v * v * term[i] * term[j];
+        f[i] += v * v * std::log(v) * term[i];
+      }
     }
-  const double determinant = 4 * d * e - g * g;
-  if (!(d < 0 && e < 0 && determinant > 0)) return std::nullopt;
-  const PixelPosition peak{(g * c - 2 * e * b) / determinant, (g * b - 2 * d * c) / determinant};
-  if (!(std::abs(peak.x) <= 1.5 && std::abs(peak.y) <= 1.5)) return std::nullopt;
+  if (!solve(matrix, f)) return std::nullopt;
+  const double determinant = 4 * f[3] * f[4] - f[5] * f[5];
+  if (!(f[3] < 0 && f[4] < 0 && determinant > 0)) return std::nullopt;
+  const PixelPosition peak{(f[5] * f[2] - 2 * f[4] * f[1]) / determinant,
+                           (f[5] * f[1] - 2 * f[3] * f[2]) / determinant};
+  if (!(std::abs(peak.x) <= 1 && std::abs(peak.y) <= 1)) return std::nullopt;
   return peak;
 }
 

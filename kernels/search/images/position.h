@@ -12,10 +12,9 @@ struct PixelPosition {
   double x = 0, y = 0;
 };
 
-/// The peak of the paraboloid through the logarithms of 3 x 3 values in the sense of least squares, exact for
-/// a Gaussian; through the values themselves where one is below a tenth of the middle one. Counted from the
-/// middle pixel. Empty where it is no peak or lies outside of the 3 x 3 pixels, and for values that are not
-/// finite.
+/// The peak of the paraboloid through the logarithms of 3 x 3 values, each weighted with its square as noise
+/// of the values asks for; exact for a Gaussian. Counted from the middle pixel. Empty where it is no peak or
+/// lies more than a pixel away, and for values that are not finite.
 std::optional<PixelPosition> fit_peak(View<const double, 2> values);
 
 /// Full width at half maximum of the correlation between pixels of images [image][y][x] of noise, which is

@@ -57,7 +57,8 @@ std::int16_t quantise_simd(const float* values, std::size_t n, const float* refe
 
 /// Mean and variance of what `visit(take)` shows, twice: take(value, valid).
 template <class Visit>
-HWY_INLINE void clipped_moments(float least, Visit visit, hn::Vec<Floats>& mean, hn::Vec<Floats>& variance) {
+HWY_INLINE void clipped_moments(float min_values, Visit visit, hn::Vec<Floats>& mean,
+                                hn::Vec<Floats>& variance) {
   const Floats d;
   const auto one = hn::Set(d, 1.0f), zero = hn::Zero(d);
   auto n = zero, sum = zero, square = zero;
@@ -66,7 +67,7 @@ HWY_INLINE void clipped_moments(float least, Visit visit, hn::Vec<Floats>& mean,
     n = hn::Add(n, hn::IfThenElseZero(valid, one));
     sum = hn::Add(sum, kept), square = hn::Add(square, hn::Mul(kept, kept));
   });
-  const auto enough = hn::Ge(n, hn::Set(d, least));
+  const auto enough = hn::Ge(n, hn::Set(d, min_values));
   mean = hn::Div(sum, hn::Max(n, one));
   variance = hn::Max(zero, hn::Sub(hn::Div(square, hn::Max(n, one)), hn::Mul(mean, mean)));
   const auto bound = hn::Mul(hn::Set(d, 9.0f), variance);
@@ -88,7 +89,7 @@ HWY_INLINE void clipped_moments(float least, Visit visit, hn::Vec<Floats>& mean,
   variance = hn::IfThenElse(enough, variance, unknown);
 }
 
-float least_frames(std::size_t n) {
+float min_frames(std::size_t n) {
   return static_cast<float>(std::max<std::size_t>(4, n / 4));
 }
 
@@ -98,7 +99,7 @@ void measure_channel_simd(const TileRing& ring, const FrameFlags& flags, std::si
   for (std::size_t i = 0; i < kTilePixels; i += hn::Lanes(d)) {
     hn::Vec<Floats> middle, variance;
     clipped_moments(
-        least_frames(frames.n),
+        min_frames(frames.n),
         [&](auto take) HWY_ATTR {
           for (std::size_t t = 0; t < frames.n; ++t) {
             const std::int64_t frame = frames.first + static_cast<std::int64_t>(t);
@@ -147,7 +148,7 @@ void measure_band_simd(const TileRing& ring, const FrameFlags& flags, const Fram
   for (std::size_t i = 0; i < kTilePixels; i += hn::Lanes(d)) {
     hn::Vec<Floats> middle, spread;
     clipped_moments(
-        least_frames(frames.n),
+        min_frames(frames.n),
         [&](auto take) HWY_ATTR {
           for (std::size_t t = 0; t < frames.n; ++t)
             if (seen[t]) {

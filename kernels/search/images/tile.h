@@ -30,7 +30,7 @@ struct TileRing {
   }
 };
 
-/// Which channels of which frames count, [chan][frame modulo n_frame].
+/// Flags of the channels and frames that count, [chan][frame modulo n_frame].
 struct FrameFlags {
   const std::uint8_t* first = nullptr;
   std::size_t n_frame = 0;

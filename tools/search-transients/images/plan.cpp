@@ -19,7 +19,7 @@ constexpr double kMaxDelay = 1e7;
 /// Side of a cut-out.
 constexpr std::size_t kCutoutPixels = 33;
 /// Images under way between reading and searching, and what the process takes by itself.
-constexpr double kRawImages = 7, kFixedBytes = 12e6, kPlotBytes = 60e6;
+constexpr double kRawImages = 7, kFixedBytes = 16e6, kPlotBytes = 60e6;
 
 std::size_t piece_images(const SearchOptions& options, const ImageSeriesInfo& info, std::size_t longest) {
   if (options.baseline == "auto") return std::max(kMinPiece, 4 * longest);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which hits are gathered into one pulse.
+// Hits that are gathered into one pulse, and others.
 #include "kernels/search/images/pulses.h"
 
 #include <boost/test/unit_test.hpp>
