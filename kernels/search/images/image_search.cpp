@@ -231,27 +231,42 @@ ImageCandidate ImageSearch::refine(const PulseHit& found) const {
       candidate.flux += curves_.steps(frame, chan, pixel) * curves_.unit(frame, chan, pixel), n += 1;
     }
   if (n > 0) candidate.flux /= n;
-  // how it fades with dispersion measure, where frames are still, or already, there
-  candidate.trial_sn.assign(plan_.delay.extent(0), 0);
-  const std::int64_t oldest = std::max<std::int64_t>(0, searched_ - static_cast<std::int64_t>(kCutoutFrames));
-  for (std::uint32_t trial = 0; trial < plan_.delay.extent(0); ++trial) {
-    const double track = plan_.band_delay[hit.trial] - plan_.band_delay[trial];
-    const auto longest =
-        *std::max_element(plan_.delay.view()[trial].begin(), plan_.delay.view()[trial].end());
-    PulseHit window = hit;
-    window.trial = trial;
-    const std::int64_t from = hit.begin + static_cast<std::int64_t>(std::floor(std::min(0.0, track))) - 1,
-                       to =
-                           hit.begin + hit.width + static_cast<std::int64_t>(std::ceil(std::max(0.0, track)));
-    for (window.begin = std::max(oldest, from);
-         window.begin <= to &&
-         window.begin + hit.width + static_cast<std::int64_t>(longest) <= curves_.finished();
-         ++window.begin)
-      candidate.trial_sn[trial] =
-          std::max(candidate.trial_sn[trial], static_cast<float>(significance(window, hit.x, hit.y)));
+  if (plan_.cutout_pixels > 0) {
+    candidate.trial_sn = trial_significance(hit);
+    candidate.cutout = cut_out(hit);
   }
-  if (plan_.cutout_pixels > 0) candidate.cutout = cut_out(hit);
   return candidate;
+}
+
+std::vector<float> ImageSearch::trial_significance(const PulseHit& hit) const {
+  const std::size_t pixel = hit.y * plan_.nx + hit.x, n_trial = plan_.delay.extent(0);
+  const FrameFlags flags = curves_.flags();
+  const auto width = static_cast<std::size_t>(hit.width);
+  const std::int64_t oldest = std::max<std::int64_t>(0, searched_ - static_cast<std::int64_t>(kCutoutFrames));
+  std::vector<float> best(n_trial, 0);
+  std::vector<double> sum, n;  // of the frames before
+  for (std::size_t trial = 0; trial < n_trial; ++trial) {
+    const View<const std::uint32_t, 1> delay = plan_.delay.view()[trial];
+    const double track = plan_.band_delay[hit.trial] - plan_.band_delay[trial];
+    const auto longest = static_cast<std::int64_t>(*std::max_element(delay.begin(), delay.end()));
+    const std::int64_t early = hit.begin + static_cast<std::int64_t>(std::floor(std::min(0.0, track))) - 1,
+                       late = hit.begin + static_cast<std::int64_t>(std::ceil(std::max(0.0, track))) + 1 +
+                              hit.width;
+    const std::int64_t from = std::max(oldest, early), to = std::min(late, curves_.finished() - longest);
+    sum.assign(1, 0), n.assign(1, 0);
+    for (std::int64_t t = from; t < to; ++t) {
+      double value = 0, count = 0;
+      for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
+        if (const std::int64_t frame = t + delay[chan]; flags.usable(chan, frame))
+          value += curves_.steps(frame, chan, pixel), count += 1;
+      sum.push_back(sum.back() + value), n.push_back(n.back() + count);
+    }
+    for (std::size_t t = 0; t + width < sum.size(); ++t)
+      if (const double count = n[t + width] - n[t]; count > 0)
+        best[trial] = std::max(best[trial], static_cast<float>((sum[t + width] - sum[t]) / kStepsPerNoise /
+                                                               noise_of(count, width, plan_.piece)));
+  }
+  return best;
 }
 
 ImageCutout ImageSearch::cut_out(const PulseHit& hit) const {

@@ -49,10 +49,12 @@ struct ImageCutout {
 };
 
 struct ImageCandidate {
-  PulseHit hit;                 ///< sn is that of (1) without clipping
-  double x = 0, y = 0;          ///< pixels, between them
-  double flux = 0;              ///< mean over window and channels at the brightest pixel, in the image's unit
-  std::vector<float> trial_sn;  ///< best of each trial on the track, at the brightest pixel
+  PulseHit hit;         ///< sn is that of (1) without clipping
+  double x = 0, y = 0;  ///< pixels, between them
+  double flux = 0;      ///< mean over window and channels at the brightest pixel, in the image's unit
+  /// With the cut-out: of each trial, the best window on the track at the brightest pixel; 0: not there any
+  /// more.
+  std::vector<float> trial_sn;
   std::optional<ImageCutout> cutout;
 };
 
@@ -86,6 +88,7 @@ class ImageSearch {
   ImageCandidate refine(const PulseHit& hit) const;
   double significance(const PulseHit& hit, std::size_t x, std::size_t y) const;
   ImageCutout cut_out(const PulseHit& hit) const;
+  std::vector<float> trial_significance(const PulseHit& hit) const;
   PulseRule rule() const;
 
   const ImageSearchPlan& plan_;

@@ -17,7 +17,6 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 /// Pixels, and tiles, whose statistics stand for those of an image.
 constexpr std::size_t kSomePixels = 1024, kSomeTiles = 256;
-constexpr std::size_t kTilesOfGroup = 16;
 /// Steps of the first piece, whose noise is not known yet: so many for the scatter over the first image.
 constexpr float kFirstSteps = 128;
 /// Side of the squares of pixels that share a noise, and how many of them must have a value.
@@ -34,14 +33,11 @@ float middle_of(std::span<float> values) {
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/// Equation (1) of means around a piece, `near[2]` its own, NaN where there is none.
+/// What equation (1) becomes where not all of the four means around a piece are known; NaN for those that are
+/// not. `near[2]` is its own.
 float level_of(const std::array<float, 5>& near) {
   const auto known = [&](std::size_t i) { return !std::isnan(near[i]); };
-  if (known(1) && known(3)) {
-    if (!known(0) || !known(4)) return (near[1] + near[3]) / 2;
-    const auto [low, high] = std::minmax({near[0], near[1], near[3], near[4]});
-    return (near[0] + near[1] + near[3] + near[4] - low - high) / 2;
-  }
+  if (known(1) && known(3)) return (near[1] + near[3]) / 2;
   // values of the line through three pieces at the first, or last, of them
   if (known(2) && known(3) && known(4)) return (5 * near[2] + 2 * near[3] - near[4]) / 6;
   if (known(2) && known(1) && known(0)) return (5 * near[2] + 2 * near[1] - near[0]) / 6;
@@ -57,7 +53,8 @@ LightCurves::LightCurves(const LightCurvePlan& plan) : plan_(plan) {
   if (plan.n_pixel() == 0 || plan.n_chan == 0 || plan.piece < 8 || plan.n_frame < 4 * plan.piece)
     throw std::invalid_argument("LightCurves: no pixels, or too few frames");
   const std::size_t n_tile = plan.n_tile();
-  resize_by_threads<std::int16_t, 4>(plan.n_threads, {n_tile, plan.n_chan, plan.n_frame, kTilePixels}, ring_);
+  resize_by_threads<std::int16_t, 4>(plan.n_threads,
+                                     {n_tile, plan.n_frame, TileRing::rows(plan.n_chan), kTilePixels}, ring_);
   resize_by_threads<float, 4>(plan.n_threads, {n_tile, kSlots, plan.n_chan, kTilePixels}, mean_);
   resize_by_threads<float, 4>(plan.n_threads, {n_tile, kSlots, plan.n_chan, kTilePixels}, reference_);
   usable_.resize({plan.n_chan, plan.n_frame});
@@ -71,14 +68,13 @@ LightCurves::LightCurves(const LightCurvePlan& plan) : plan_(plan) {
 double LightCurves::bytes(const LightCurvePlan& plan) {
   const double lanes = static_cast<double>(plan.n_tile() * kTilePixels);
   const double n_piece = static_cast<double>(plan.n_frame) / static_cast<double>(plan.piece) + 9;
-  return lanes * static_cast<double>(plan.n_chan) *
-             (2.0 * static_cast<double>(plan.n_frame) + 8.0 * static_cast<double>(kSlots)) +
-         lanes * n_piece * 8;
+  return lanes * (2.0 * static_cast<double>(plan.n_frame * TileRing::rows(plan.n_chan)) +
+                  8.0 * static_cast<double>(kSlots * plan.n_chan) + 8 * n_piece);
 }
 
 TileRing LightCurves::tile(std::size_t number) const {
-  const std::size_t size = plan_.n_chan * plan_.n_frame * kTilePixels;
-  return {const_cast<std::int16_t*>(ring_.data()) + number * size, plan_.n_frame};
+  const std::size_t n_row = TileRing::rows(plan_.n_chan), size = n_row * plan_.n_frame * kTilePixels;
+  return {const_cast<std::int16_t*>(ring_.data()) + number * size, plan_.n_frame, n_row};
 }
 
 LightCurves::FrameStatistics LightCurves::look(std::size_t chan, const float* plane) const {
@@ -152,21 +148,18 @@ void LightCurves::push(std::span<const float> planes) {
     report_.n_missing += missing[chan];
   }
   report_.n_all += n_chan;
-  // tiles side by side, so that a plane is read in long pieces
-  const std::size_t n_tile = plan_.n_tile(), n_group = (n_tile + kTilesOfGroup - 1) / kTilesOfGroup;
-  Buffer<std::int16_t, 2> largest({n_tile, n_chan});
-  parallel_for(plan_.n_threads, n_group, [&](std::size_t group, unsigned) {
-    const std::size_t end = std::min(n_tile, (group + 1) * kTilesOfGroup);
-    for (std::size_t chan = 0; chan < n_chan; ++chan)
-      for (std::size_t tile = group * kTilesOfGroup; tile < end; ++tile) {
-        const std::size_t first = tile * kTilePixels, n = std::min(kTilePixels, n_pixel - first);
-        std::int16_t* row = this->tile(tile).row(chan, pushed_);
-        if (missing[chan] != 0)
-          std::fill_n(row, kTilePixels, kBlankPixel);
-        else
-          largest(tile, chan) = quantise_pixels(planes.data() + chan * n_pixel + first, n,
-                                                &reference_(tile, slot, chan, 0), 1 / piece.step[chan], row);
-      }
+  Buffer<std::int16_t, 2> largest({plan_.n_tile(), n_chan});
+  parallel_for(plan_.n_threads, plan_.n_tile(), [&](std::size_t tile, unsigned) {
+    const std::size_t first = tile * kTilePixels, n = std::min(kTilePixels, n_pixel - first);
+    const TileRing ring = this->tile(tile);
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      if (missing[chan] != 0)
+        std::fill_n(ring.row(chan, pushed_), kTilePixels, kBlankPixel);
+      else
+        largest(tile, chan) =
+            quantise_pixels(planes.data() + chan * n_pixel + first, n, &reference_(tile, slot, chan, 0),
+                            1 / piece.step[chan], ring.row(chan, pushed_));
+    }
   });
   for (std::size_t chan = 0; chan < n_chan; ++chan) {
     std::int16_t peak = -32767;
@@ -335,17 +328,27 @@ void LightCurves::set_noise(std::size_t number) {
 }
 
 void LightCurves::level(std::size_t tile, std::size_t chan, std::size_t number, float* out) const {
-  for (std::size_t i = 0; i < kTilePixels; ++i) {
-    std::array<float, 5> near;
-    for (std::size_t j = 0; j < near.size(); ++j) {
-      const std::int64_t k = static_cast<std::int64_t>(number + j) - 2;
-      near[j] =
-          has_piece(k) && k + static_cast<std::int64_t>(kSlots) >= static_cast<std::int64_t>(n_measured_)
-              ? mean_(tile, static_cast<std::size_t>(k) % kSlots, chan, i)
-              : kNan;
-    }
-    out[i] = level_of(near);
+  static const std::array<float, kTilePixels> kUnknown = [] {
+    std::array<float, kTilePixels> values;
+    values.fill(kNan);
+    return values;
+  }();
+  std::array<const float*, 5> near;
+  for (std::size_t j = 0; j < near.size(); ++j) {
+    const std::int64_t k = static_cast<std::int64_t>(number + j) - 2;
+    const bool stored =
+        has_piece(k) && k + static_cast<std::int64_t>(kSlots) >= static_cast<std::int64_t>(n_measured_);
+    near[j] = stored ? &mean_(tile, static_cast<std::size_t>(k) % kSlots, chan, 0) : kUnknown.data();
   }
+  // all pixels as if all four were known, which they are almost always; a sum with NaN is NaN
+  for (std::size_t i = 0; i < kTilePixels; ++i) {
+    const float a = near[0][i], b = near[1][i], c = near[3][i], d = near[4][i];
+    const float low = std::min(std::min(a, b), std::min(c, d)),
+                high = std::max(std::max(a, b), std::max(c, d));
+    out[i] = (a + b + c + d - low - high) / 2;
+  }
+  for (std::size_t i = 0; i < kTilePixels; ++i)
+    if (std::isnan(out[i])) out[i] = level_of({near[0][i], near[1][i], near[2][i], near[3][i], near[4][i]});
 }
 
 void LightCurves::normalise(std::size_t number, std::int64_t begin, std::int64_t end, std::size_t left,

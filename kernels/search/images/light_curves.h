@@ -101,7 +101,7 @@ class LightCurves {
   bool has_piece(std::int64_t number) const;
 
   LightCurvePlan plan_;
-  Buffer<std::int16_t, 4> ring_;           ///< [tile][chan][frame][pixel]
+  Buffer<std::int16_t, 4> ring_;           ///< [tile][frame][row][pixel]
   Buffer<float, 4> mean_, reference_;      ///< [tile][slot][chan][pixel], in units of the image
   Buffer<std::uint8_t, 2> usable_;         ///< [chan][frame]
   Buffer<FrameStatistics, 2> statistics_;  ///< [frame of the piece][chan]

@@ -216,7 +216,7 @@ void scan_tile_simd(const TileRing& ring, const ScanTable& table, ScanScratch& s
     for (std::size_t t = 0; t < n_sum; ++t) {
       for (std::size_t chan = 0; chan < n_chan; ++chan) {
         std::size_t& place = scratch.places[chan];  // counted, as divisions would take longer than the sums
-        scratch.rows[chan] = ring.first + (chan * ring.n_frame + place) * kTilePixels;
+        scratch.rows[chan] = ring.first + (place * ring.n_row + chan) * kTilePixels;
         if (++place == ring.n_frame) place = 0;
       }
       std::int16_t* to = sums_of(0) + t * kTilePixels;

@@ -21,12 +21,14 @@ inline constexpr std::size_t kTilePixels = 64;
 inline constexpr std::int16_t kBlankPixel = -32768;
 inline constexpr float kStepsPerNoise = 8;
 
-/// Frames of one tile, [chan][frame modulo n_frame][pixel].
+/// Frames of one tile, [frame modulo n_frame][row][pixel]. There is a row for each channel and perhaps one
+/// more: an odd number, so that a channel's frames do not lie in the same few lines of a cache.
 struct TileRing {
   std::int16_t* first = nullptr;
-  std::size_t n_frame = 0;
+  std::size_t n_frame = 0, n_row = 0;
+  static std::size_t rows(std::size_t n_chan) { return n_chan | 1; }
   std::int16_t* row(std::size_t chan, std::int64_t frame) const {
-    return first + (chan * n_frame + static_cast<std::size_t>(frame) % n_frame) * kTilePixels;
+    return first + (static_cast<std::size_t>(frame) % n_frame * n_row + chan) * kTilePixels;
   }
 };
 

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kMinPiece = 32, kMinGivenPiece = 16;
 /// Delays that fit the memory of any machine.
 constexpr double kMaxDelay = 1e7;
+constexpr std::size_t kMaxChannels = 131072;
 /// Side of a cut-out.
 constexpr std::size_t kCutoutPixels = 33;
 /// Images under way between reading and searching, and what the process takes by itself.
@@ -57,6 +58,8 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
   search.piece = piece_images(options, info, search.widths.back());
   if (!options.cutouts.empty() || !options.plot.empty()) search.cutout_pixels = kCutoutPixels;
 
+  if (info.n_chan > kMaxChannels)
+    throw UsageError("{}: {} channels, at most {} can be dedispersed", info.name, info.n_chan, kMaxChannels);
   const DispersionBand band{info.image.freq_hz, info.image.bandwidth_hz, info.n_chan, info.step_s};
   if (!(band.channel_hz(info.n_chan - 1) > 0))
     throw DataError("{}: its last channel is at {:.6g} Hz: frequencies must be positive", info.name,
@@ -68,6 +71,12 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
     throw UsageError(
         "--dm-range {}: delays of {:.3g} images, at most {:.3g} can be followed: narrow the range",
         options.dm_range, plan.dm.back() * band.delay_per_dm(last), kMaxDelay);
+  const double table_bytes = static_cast<double>(plan.dm.size() * info.n_chan) * sizeof(std::uint32_t);
+  if (table_bytes > static_cast<double>(tool.common().max_memory_bytes))
+    throw FailureError("{}: {}", info.name,
+                       memory_shortage(tool.common().max_memory_bytes, table_bytes,
+                                       fmt::format("searching --dm-range {} needs", options.dm_range),
+                                       "allow more or narrow the range"));
   search.delay.resize({plan.dm.size(), info.n_chan});
   for (std::size_t trial = 0; trial < plan.dm.size(); ++trial) {
     for (std::size_t chan = 0; chan < info.n_chan; ++chan)
@@ -80,7 +89,7 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
                record = info.image.stokes.size() > 1
                             ? image_bytes * static_cast<double>(2 * info.image.stokes.size())
                             : 0;
-  plan.memory_bytes = kFixedBytes + kRawImages * image_bytes + record + search.bytes() +
+  plan.memory_bytes = kFixedBytes + kRawImages * image_bytes + record + table_bytes + search.bytes() +
                       (search.cutout_pixels > 0 ? kPlotBytes : 0);
   if (plan.memory_bytes > static_cast<double>(tool.common().max_memory_bytes))
     throw FailureError(
