@@ -129,13 +129,15 @@ void search_samples(Tool& tool, const SearchOptions& options) {
   tool.report_rate(data_s, "s of data");
 }
 
-/// Whether the input is images. What is nothing that is known is left to the readers of samples, which say
-/// why.
+/// Whether the input is images. What cannot be looked at, as pipes with a name, and what is nothing that is
+/// known are left to the readers of samples.
 bool has_images(const SearchOptions& options) {
   try {
     const InputKind kind = detect_input(options.inputs.at(0));
     return kind == InputKind::image || kind == InputKind::image_stream;
   } catch (const DataError&) {
+    return false;
+  } catch (const UsageError&) {
     return false;
   }
 }

@@ -46,7 +46,7 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
   if (options.format != "csv")
     throw UsageError("--format {}: has no place for positions on the sky: images give csv only",
                      options.format);
-  if (!(info.image.freq_hz > 0) || (info.n_chan > 1 && info.image.bandwidth_hz == 0))
+  if (info.image.freq_hz == 0 || (info.n_chan > 1 && info.image.bandwidth_hz == 0))
     throw DataError("{}: the frequencies of its channels are not known: FREQ must be there", info.name);
   ImagesPlan plan;
   ImageSearchPlan& search = plan.search;
@@ -61,9 +61,9 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
   if (info.n_chan > kMaxChannels)
     throw UsageError("{}: {} channels, at most {} can be dedispersed", info.name, info.n_chan, kMaxChannels);
   const DispersionBand band{info.image.freq_hz, info.image.bandwidth_hz, info.n_chan, info.step_s};
-  if (!(band.channel_hz(info.n_chan - 1) > 0))
-    throw DataError("{}: its last channel is at {:.6g} Hz: frequencies must be positive", info.name,
-                    band.channel_hz(info.n_chan - 1));
+  if (!(band.channel_hz(0) > 0 && band.channel_hz(info.n_chan - 1) > 0))
+    throw DataError("{}: its channels lie from {:.6g} to {:.6g} MHz: frequencies must be positive", info.name,
+                    band.channel_hz(0) * 1e-6, band.channel_hz(info.n_chan - 1) * 1e-6);
   for (const TrialLevel& level : choose_trials(band, options, 1))
     plan.dm.insert(plan.dm.end(), level.dm.begin(), level.dm.end());
   const std::size_t last = band.step_hz < 0 ? info.n_chan - 1 : 0;  // the lowest channel
