@@ -41,10 +41,10 @@ class ImageSource {
 std::vector<std::size_t> intensity_planes(std::string_view how, const std::vector<std::string>& stokes,
                                           const std::string& name);
 
-/// A stream's path ("-": standard input), or FITS files in the order of their times. Times without a file
-/// between those of others are missing images. UsageError for a stream beside other inputs; DataError for
-/// files of different shapes, channels or pixels, without a date, or not evenly in time; throws as their
-/// readers.
+/// A stream's path ("-": standard input), or FITS files in the order of their times; several of one time are
+/// the channels of an image. Times without a file between those of others are missing images. UsageError for
+/// a stream beside other inputs; DataError for files of different shapes, channels or pixels, without a date,
+/// or not evenly in time; throws as their readers.
 std::unique_ptr<ImageSource> open_images(const std::vector<std::string>& paths, const std::string& how);
 
 }  // namespace apsyn

@@ -177,3 +177,12 @@ expect_candidates 1 gone.csv
 expect_exit 3 search-transients img-003.fits img-002.fits img-004.fits -o none.csv
 expect_stderr "img-002.fits: does not begin after img-003.fits: give files in the order of their times"
 expect_exit 1 search-transients img-000.fits -o none.csv
+
+# images of intervals and channels from visibilities
+run simulate -q --array mwa-32t --sky <(sed 's/12:30:00/02:30:00/; s/30.00.00/-26.00.00/' sky.txt) --noise 2000Jy --channels 2 \
+  --duration 2s --integration 100ms --phase-centre '02h28m00s -26d42m00s' -o set.ms
+run idg-grid -q set.ms --size 32 --scale 10amin --intervals-out 20 --channels-out 2 --no-psf -o grid
+run search-transients grid-t*-00*-dirty.fits --dry-run
+expect_stdout "images of I, 32 x 32 pixels of 10 amin, 2 channels from 149.68 to 150.32 MHz, one each 100 ms, 20 of them: 2 s"
+run search-transients grid-t*-00*-dirty.fits -o grid.csv
+expect_candidates 0 grid.csv

@@ -205,10 +205,45 @@ BOOST_AUTO_TEST_CASE(files_with_a_centre_each) {
   BOOST_TEST(!source->read(planes, centre));
   // others do not fit
   BOOST_CHECK_THROW(open_images({paths[0], paths[0]}, "auto"), DataError);
+  BOOST_CHECK_THROW(open_images({paths[1], paths[0]}, "auto"), DataError);
   BOOST_CHECK_THROW(open_images({paths[0], file(scratch, 7, 1, kX + 1)}, "auto"), DataError);
   BOOST_CHECK_THROW(open_images({paths[0], cube(scratch, "a.fits", 8, 2)}, "auto"), DataError);
   BOOST_CHECK_THROW(open_images({paths[0], stream(scratch, {"I"}, 2)}, "auto"), UsageError);
   BOOST_CHECK_THROW(open_images({scratch.path("none.fits")}, "auto"), FailureError);
+}
+
+BOOST_AUTO_TEST_CASE(files_of_channels) {
+  const Scratch scratch;
+  std::vector<std::string> paths;
+  for (const std::size_t image : {0, 1, 3})
+    for (std::size_t chan = 0; chan < 3; ++chan) {
+      Image made;
+      made.info = info_of({"I"});
+      made.info.freq_hz = 150e6 - 80e3 * static_cast<double>(chan), made.info.bandwidth_hz = 80e3;
+      made.info.time = sample_time(kStart, static_cast<std::int64_t>(image), kStep);
+      made.pixels.resize({1, 1, kY, kX});
+      made.pixels.fill(static_cast<double>(10 * image + chan));
+      paths.push_back(scratch.path("t" + std::to_string(image) + "-" + std::to_string(chan) + ".fits"));
+      write_fits_image(paths.back(), made, FitsPixel::float32, true);
+    }
+  const auto source = open_images(paths, "auto");
+  BOOST_TEST(source->info().n_chan == 3u);
+  BOOST_TEST(source->info().n_images.value() == 4u);
+  BOOST_TEST(source->info().image.bandwidth_hz == -80e3);
+  std::vector<float> planes;
+  SkyDirection centre;
+  for (std::size_t image = 0; image < 4; ++image) {
+    BOOST_TEST_REQUIRE(source->read(planes, centre));
+    BOOST_TEST_REQUIRE(planes.size() == (image == 2 ? 0 : 3 * kX * kY));
+    for (std::size_t i = 0; i < planes.size(); ++i)
+      BOOST_TEST(planes[i] == static_cast<float>(10 * image + i / (kX * kY)));
+  }
+  BOOST_TEST(!source->read(planes, centre));
+  std::swap(paths[3], paths[4]);  // another order of channels
+  BOOST_CHECK_THROW(open_images(paths, "auto"), DataError);
+  paths.erase(paths.begin() + 3);  // one is missing
+  BOOST_CHECK_THROW(open_images(paths, "auto"), DataError);
+  BOOST_CHECK_THROW(open_images({paths[0], paths[1], paths[1]}, "auto"), DataError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
