@@ -123,6 +123,16 @@ BOOST_AUTO_TEST_CASE(pulses_at_any_phase_of_a_piece_are_one_candidate) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(pulses_that_last_for_several_pieces_keep_their_strength) {
+  // over the band they take 4 and 6 pieces, and are weak in each image
+  PulsedImages images;
+  images.frame_s = 0.005, images.n_frame = 560, images.nx = 40, images.ny = 32;
+  images.pulses = {{90, 210, 8, 12.3, 10.6, 2.2}, {150, 300, 6, 30.1, 22.2, 2.6}};
+  const auto frames = frames_of(images);
+  const ImageSearchPlan plan = plan_of(images);
+  expect_found(images, frames, search(plan, frames));
+}
+
 BOOST_AUTO_TEST_CASE(noise_gives_no_candidates) {
   // 800 images of 16 channels and 190 beams each, 31 dispersion measures
   PulsedImages images;
