@@ -78,16 +78,26 @@ ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
   payload_ = std::make_unique<StreamPayload>(path, std::move(source), rules);
 }
 
-bool ImageStreamReader::read(Image& image) {
+std::optional<std::uint64_t> ImageStreamReader::n_images() const {
+  if (!payload_->size()) return std::nullopt;
+  return *payload_->size() / record_bytes();
+}
+
+bool ImageStreamReader::read(std::vector<float>& record) {
   // in pieces, so that a false header costs no memory before its data come
   const std::size_t n_float = n_part_ * n_value_;
   constexpr std::size_t kPiece = std::size_t{1} << 24;
   for (std::size_t done = 0; done < n_float;) {
     const std::size_t n = std::min(kPiece, n_float - done);
-    if (record_.size() < done + n) record_.resize(done + n);
-    if (payload_->read(record_.data() + done, n * sizeof(float)) < n * sizeof(float)) return false;
+    if (record.size() < done + n) record.resize(done + n);
+    if (payload_->read(record.data() + done, n * sizeof(float)) < n * sizeof(float)) return false;
     done += n;
   }
+  return true;
+}
+
+bool ImageStreamReader::read(Image& image) {
+  if (!read(record_)) return false;
   image.info = info_;
   image.info.time = sample_time(*info_.time, next_++, step_s_);
   image.pixels.resize_for_overwrite({info_.stokes.size(), n_chan_, ny_, nx_});

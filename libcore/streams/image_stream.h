@@ -3,8 +3,12 @@
 // [TIME][COMPLEX][STOKES][FREQ][y][x].
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "libcore/image/image.h"
 #include "libcore/streams/stream_payload.h"
@@ -19,6 +23,16 @@ class ImageStreamReader {
   /// The next image, of complex planes (XY, YX, X, Y, and of R and L) the amplitudes, and its time; false at
   /// the end, which has then been checked.
   bool read(Image& image);
+  /// The next image as it came, [part][stokes][freq][y][x]; false at the end, which has then been checked.
+  bool read(std::vector<float>& record);
+  /// Of the first image, and the time from image to image.
+  const ImageInfo& info() const { return info_; }
+  double step_s() const { return step_s_; }
+  std::size_t nx() const { return nx_; }
+  std::size_t ny() const { return ny_; }
+  std::size_t n_chan() const { return n_chan_; }
+  /// Images, where the stream's length is known before its end.
+  std::optional<std::uint64_t> n_images() const;
   /// Of an image as it is read.
   std::uint64_t record_bytes() const { return n_part_ * n_value_ * sizeof(float); }
 

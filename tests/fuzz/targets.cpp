@@ -198,6 +198,7 @@ bool uvfits(std::string_view bytes) {
 bool fits_image(std::string_view bytes) {
   return as_file(bytes, [](const std::string& path) {
     read_fits_shape(path);
+    read_fits_series(path);
     read_fits_image(path);
   });
 }

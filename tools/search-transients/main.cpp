@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// search-transients: filterbank or PSRFITS file -> table (and picture) of dispersed pulses.
+// search-transients: filterbank, PSRFITS file or images in time -> table (and pictures) of dispersed pulses.
 #include <chrono>
 
 #include "libcore/files/output.h"
 #include "libcore/plot/figure_file.h"
+#include "libcore/streams/detect.h"
 #include "libcore/streams/open_samples.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
+#include "tools/search-transients/images/search.h"
 #include "tools/search-transients/results.h"
 
 using namespace apsyn;
@@ -60,8 +62,13 @@ void report(const Tool& tool, const TransientSearch& search, const SearchPlan& p
               data_s / std::max(work_s, 1e-9), tool.common().threads);
 }
 
-void run(Tool& tool, const SearchOptions& options) {
+void search_samples(Tool& tool, const SearchOptions& options) {
   keep_little_freed_memory(128 << 10);
+  if (options.inputs.size() > 1)
+    throw UsageError("{}: a filterbank is searched by itself: give no other input", options.inputs[1]);
+  if (!options.cutouts.empty())
+    throw UsageError("--cutouts {}: are of images, and the input is a filterbank: --plot draws its pulses",
+                     options.cutouts);
   const CommonOptions& common = tool.common();
   const std::string output = common.output.empty() ? "-" : common.output;
   if (output != "-") check_output(output, common.overwrite);
@@ -124,10 +131,30 @@ void run(Tool& tool, const SearchOptions& options) {
   tool.report_rate(data_s, "s of data");
 }
 
+/// Whether the input is images. What cannot be looked at, as pipes with a name, and what is nothing that is
+/// known are left to the readers of samples.
+bool has_images(const SearchOptions& options) {
+  try {
+    const InputKind kind = detect_input(options.inputs.at(0));
+    return kind == InputKind::image || kind == InputKind::image_stream;
+  } catch (const DataError&) {
+    return false;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+void run(Tool& tool, const SearchOptions& options) {
+  if (has_images(options))
+    search_images(tool, options);
+  else
+    search_samples(tool, options);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  Tool tool("search-transients", "find dispersed pulses in a filterbank file");
+  Tool tool("search-transients", "find dispersed pulses in a filterbank or in images");
   SearchOptions options;
   declare(tool, options);
   return tool.run(argc, argv, [&] { run(tool, options); });

@@ -10,8 +10,9 @@ namespace apsyn {
 
 struct SearchOptions {
   std::vector<std::string> inputs;
-  std::string dm_range = "0:1000", dm_step = "auto", widths = "1:256", intensity = "auto", baseline = "auto",
-              plot, format = "csv";
+  std::string dm_range = "0:1000", dm_step = "auto", intensity = "auto", baseline = "auto", plot, cutouts,
+              format = "csv";
+  std::string widths;  ///< empty: 1:256, of images 1:8
   double threshold = 8, rfi_sigma = 5;
   bool zero_dm = false;
 };

@@ -23,7 +23,7 @@ constexpr double kPlotBytes = 40e6;
 /// Raw blocks that are under way between reading and searching.
 constexpr double kRawBlocks = 7;
 /// What the process takes by itself.
-constexpr double kFixedBytes = 9e6;
+constexpr double kFixedBytes = 12e6;
 
 std::size_t parse_width(std::string_view text, double sample_s, const std::string& all) {
   double samples = 0;
@@ -127,23 +127,12 @@ DmRange parse_dm_range(const std::string& text) {
   return {*low, *high};
 }
 
-SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const SampleReader& reader,
-                     const Device& device) {
-  const FilterbankHeader& header = reader.header();
-  SearchPlan plan;
-  plan.intensity = parse_intensity(options.intensity, header.n_if, reader.input().products);
-  plan.widths = parse_widths(options.widths, header.sample_s);
-  plan.threshold = options.threshold;
-  // A spectrum of fewer bits may be 0 by chance.
-  constexpr std::size_t kFewestBits = 32;
-  plan.excise = {header.n_chan, options.rfi_sigma, options.zero_dm, tool.common().threads,
-                 reader.input().bits() * header.n_chan >= kFewestBits};
-
-  const DispersionBand band{header.first_hz, header.step_hz, header.n_chan, header.sample_s};
+std::vector<TrialLevel> choose_trials(const DispersionBand& band, const SearchOptions& options,
+                                      std::size_t max_factor) {
   TrialSettings settings;
   const DmRange range = parse_dm_range(options.dm_range);
   settings.dm_low = range.low, settings.dm_high = range.high;
-  settings.max_factor = kMaxFactor;
+  settings.max_factor = max_factor;
   if (options.dm_step != "auto") {
     const auto step = finite_number(options.dm_step);
     if (!step || !(*step > 0))
@@ -152,16 +141,31 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Sampl
     if ((range.high - range.low) / *step > 1e6)
       throw UsageError("--dm-step {}: that makes more than a million trials", options.dm_step);
   }
-  if (header.n_chan > (std::size_t{1} << 17))
-    throw UsageError("{}: {} channels, at most 131072 can be dedispersed", reader.name(), header.n_chan);
-  std::vector<TrialLevel> levels;
   try {
-    levels = plan_trials(band, settings);
+    return plan_trials(band, settings);
   } catch (const std::length_error&) {
     throw UsageError(
         "--dm-range {}: that needs more than a million trials: narrow the range or give --dm-step",
         options.dm_range);
   }
+}
+
+SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const SampleReader& reader,
+                     const Device& device) {
+  const FilterbankHeader& header = reader.header();
+  SearchPlan plan;
+  plan.intensity = parse_intensity(options.intensity, header.n_if, reader.input().products);
+  plan.widths = parse_widths(options.widths.empty() ? "1:256" : options.widths, header.sample_s);
+  plan.threshold = options.threshold;
+  // A spectrum of fewer bits may be 0 by chance.
+  constexpr std::size_t kFewestBits = 32;
+  plan.excise = {header.n_chan, options.rfi_sigma, options.zero_dm, tool.common().threads,
+                 reader.input().bits() * header.n_chan >= kFewestBits};
+
+  const DispersionBand band{header.first_hz, header.step_hz, header.n_chan, header.sample_s};
+  if (header.n_chan > (std::size_t{1} << 17))
+    throw UsageError("{}: {} channels, at most 131072 can be dedispersed", reader.name(), header.n_chan);
+  const std::vector<TrialLevel> levels = choose_trials(band, options, kMaxFactor);
   // Delays are kept as 32-bit numbers of samples.
   constexpr double kMaxDelay = 2e9;
   double max_delay = 0;

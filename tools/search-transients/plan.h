@@ -45,5 +45,9 @@ struct DmRange {
   double low = 0, high = 0;
 };
 DmRange parse_dm_range(const std::string& text);
+/// --dm-range and --dm-step. UsageError for ranges and steps that make no sense, or more than a million
+/// trials.
+std::vector<TrialLevel> choose_trials(const DispersionBand& band, const SearchOptions& options,
+                                      std::size_t max_factor);
 
 }  // namespace apsyn

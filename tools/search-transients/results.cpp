@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxPoints = 50000, kMaxDetails = 3;
 
-/// Days with 12 decimals, 0.1 us, which a double does not hold.
-std::string format_mjd(const UtcTime& time) {
-  const std::int64_t fraction = time.picoseconds / 86400;  // of a day, in 1e-12
-  return fmt::format("{}.{:012}", time.mjd, fraction);
-}
-
 double middle_s(const Hit& hit, double sample_s) {
   return (static_cast<double>(hit.begin) + static_cast<double>(hit.width) / 2) * sample_s;
 }
@@ -60,36 +54,45 @@ TableFormat parse_table_format(const std::string& name) {
   throw UsageError("--format {}: no such format: give csv, presto or heimdall", name);
 }
 
-CandidateTable::CandidateTable(Tool& tool, const std::string& path, TableFormat format)
-    : tool_(tool), format_(format) {
-  if (path != "-") file_ = std::make_unique<OutputFile>(path, tool.common().overwrite);
-  if (format_ == TableFormat::csv) line("time_s,mjd,dm,sn,width_s,n_hits,dm_low,dm_high,begin_s,end_s");
-  if (format_ == TableFormat::presto) line("# DM      Sigma      Time (s)     Sample    Downfact");
+std::string format_mjd(const UtcTime& time) {
+  const std::int64_t fraction = time.picoseconds / 86400;  // of a day, in 1e-12
+  return fmt::format("{}.{:012}", time.mjd, fraction);
 }
 
-void CandidateTable::line(const std::string& text) {
-  if (!file_) return tool_.print(text);
-  file_->write(text.data(), text.size());
+TableLines::TableLines(Tool& tool, const std::string& path) : tool_(tool) {
+  if (path != "-") file_ = std::make_unique<OutputFile>(path, tool.common().overwrite);
+}
+
+void TableLines::write(const std::string& line) {
+  if (!file_) return tool_.print(line);
+  file_->write(line.data(), line.size());
   file_->write("\n", 1);
+}
+
+void TableLines::flush() {
+  if (file_ == nullptr) tool_.flush();
+}
+
+void TableLines::commit() {
+  if (file_) file_->commit();
+}
+
+CandidateTable::CandidateTable(Tool& tool, const std::string& path, TableFormat format)
+    : lines_(tool, path), format_(format) {
+  if (format_ == TableFormat::csv)
+    lines_.write("time_s,mjd,dm,sn,width_s,n_hits,dm_low,dm_high,begin_s,end_s");
+  if (format_ == TableFormat::presto) lines_.write("# DM      Sigma      Time (s)     Sample    Downfact");
 }
 
 void CandidateTable::write(const SearchPlan& plan, const FilterbankHeader& header, const Candidate& c) {
   switch (format_) {
     case TableFormat::csv:
-      return line(csv_line(plan, header, c));
+      return lines_.write(csv_line(plan, header, c));
     case TableFormat::presto:
-      return line(presto_line(plan, header.sample_s, c));
+      return lines_.write(presto_line(plan, header.sample_s, c));
     case TableFormat::heimdall:
-      return line(heimdall_line(plan, header.sample_s, c));
+      return lines_.write(heimdall_line(plan, header.sample_s, c));
   }
-}
-
-void CandidateTable::flush() {
-  if (file_ == nullptr) tool_.flush();
-}
-
-void CandidateTable::commit() {
-  if (file_) file_->commit();
 }
 
 void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandidate found) {

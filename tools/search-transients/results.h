@@ -21,20 +21,34 @@ enum class TableFormat { csv, presto, heimdall };
 /// The format of that name; UsageError for another.
 TableFormat parse_table_format(const std::string& name);
 
-class CandidateTable {
+/// Lines of a table, into a file that appears when it is complete, or to standard output ("-").
+class TableLines {
  public:
-  /// A path or "-", which gets each line at once.
-  CandidateTable(Tool& tool, const std::string& path, TableFormat format);
-  void write(const SearchPlan& plan, const FilterbankHeader& header, const Candidate& candidate);
+  TableLines(Tool& tool, const std::string& path);
+  void write(const std::string& line);
   /// Makes lines visible that a pipe's reader waits for.
   void flush();
   void commit();
 
  private:
-  void line(const std::string& text);
   Tool& tool_;
-  TableFormat format_;
   std::unique_ptr<OutputFile> file_;  ///< absent for standard output
+};
+
+/// Days with 12 decimals, 0.1 us, which a double does not hold.
+std::string format_mjd(const UtcTime& time);
+
+class CandidateTable {
+ public:
+  /// A path or "-", which gets each line at once.
+  CandidateTable(Tool& tool, const std::string& path, TableFormat format);
+  void write(const SearchPlan& plan, const FilterbankHeader& header, const Candidate& candidate);
+  void flush() { lines_.flush(); }
+  void commit() { lines_.commit(); }
+
+ private:
+  TableLines lines_;
+  TableFormat format_;
 };
 
 /// Candidates for the picture: the strongest 50000, and the best three with their surroundings.

@@ -32,6 +32,24 @@ Image read_fits_image(const std::string& path, std::optional<std::size_t> frame 
 /// must not read FITS files itself. Throws as read_fits_image.
 void for_each_fits_frame(const std::string& path, const std::function<void(Image&)>& use);
 
+/// What a header tells of images in time, their pixels not read.
+struct FitsSeries {
+  ImageInfo info;  ///< its times are those of the file
+  std::size_t nx = 0, ny = 0, n_chan = 1;
+  bool has_time = false;  ///< an axis TIME
+  std::size_t n_time = 1;
+  double first_s = 0, step_s = 0;  ///< of TIME: the first value, and from image to image
+  /// Of a plane among those of the file, real part, for SkyCube.
+  std::size_t plane(std::size_t time, std::size_t stokes, std::size_t chan) const {
+    const std::size_t n_stokes = info.stokes.size();
+    return time * time_stride + (stokes_first ? chan * n_stokes + stokes : stokes * n_chan + chan);
+  }
+  std::size_t time_stride = 1;  ///< planes from time to time
+  bool stokes_first = false;    ///< STOKES varies faster than FREQ
+};
+/// Throws as read_fits_image.
+FitsSeries read_fits_series(const std::string& path);
+
 /// NAXIS1, NAXIS2, ... of a file, its header checked, its pixels not read. Throws as read_fits_image.
 std::vector<std::size_t> read_fits_shape(const std::string& path);
 

@@ -82,6 +82,7 @@ struct FrameAxis {
 struct ImageLayout {
   PlaneOrder order;
   FrameAxis time, part;  ///< of length 1 when the file has none
+  bool has_time = false;
 };
 
 /// Fills what the axes tell of the image, too.
@@ -110,6 +111,7 @@ ImageLayout read_layout(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo
     } else if (axis.type == "TIME" || axis.type == "COMPLEX") {
       (axis.type == "TIME" ? layout.time : layout.part) = {order.n_frame, axis.length, axis.first(),
                                                            axis.step};
+      layout.has_time = layout.has_time || axis.type == "TIME";
       order.n_frame *= axis.length;
     } else if (axis.length > 1) {
       throw DataError("{}: axis {} is '{}' of length {}: FREQ or STOKES is needed", fits.name, number,
@@ -173,6 +175,24 @@ void check_own_sum(const MemoryFits& memory, const FitsKeys& keys, const FitsPri
 std::vector<std::size_t> read_fits_shape(const std::string& path) {
   const FitsPrimary fits = read_fits_header(path);
   return {fits.axes.begin(), fits.axes.end()};
+}
+
+FitsSeries read_fits_series(const std::string& path) {
+  FitsPrimary fits = read_fits_header(path);
+  const MemoryFits memory(fits);
+  const FitsKeys keys(memory.get(), fits.name);
+  FitsSeries series;
+  const ImageLayout layout = read_layout(keys, fits, series.info);
+  read_description(keys, fits, series.info);
+  const PlaneOrder& order = layout.order;
+  series.nx = static_cast<std::size_t>(fits.axes[0]), series.ny = static_cast<std::size_t>(fits.axes[1]);
+  series.n_chan = order.n_freq;
+  series.has_time = layout.has_time;
+  series.n_time = layout.time.length;
+  series.first_s = layout.time.first, series.step_s = layout.time.step;
+  series.time_stride = layout.time.inner * order.n_stokes * order.n_freq;
+  series.stokes_first = order.stokes_first;
+  return series;
 }
 
 double read_fits_beam_pixels(const std::string& path) {
