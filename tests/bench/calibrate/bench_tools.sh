@@ -75,9 +75,8 @@ if len(sys.argv) > 2:
 END
 cat >quartical.py <<'END'
 import sys
-import numpy, xarray
-gains = xarray.open_zarr("quartical.qc/G/" + sys.argv[1])
-value = gains.gains.values
+import numpy, zarr
+value = zarr.open("quartical.qc/G/" + sys.argv[1], "r")["gains"][:]  # [time][chan][antenna][direction][correlation]
 with open(sys.argv[2], "w") as out:
     for ant in range(value.shape[2]):
         for pol in range(2):
