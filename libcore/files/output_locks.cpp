@@ -14,7 +14,7 @@ namespace apsyn {
 namespace {
 
 /// By descriptor; never destroyed, like the list of parts.
-std::map<std::filesystem::path, int>& held_folders() {
+std::map<std::filesystem::path, int>& shared_folders() {
   static auto* held = new std::map<std::filesystem::path, int>;
   return *held;
 }
@@ -39,25 +39,25 @@ bool lock_now(int fd) {
 }
 
 bool hold_folder(const std::filesystem::path& folder) {
-  if (held_folders().count(folder) > 0) return true;
+  if (shared_folders().count(folder) > 0) return true;
   const int fd = open_folder(folder);
   if (fd < 0) return false;
   if (!lock_shared(fd)) {
     ::close(fd);
     return false;
   }
-  held_folders()[folder] = fd;
+  shared_folders()[folder] = fd;
   return true;
 }
 
 void release_folders() {
-  for (const auto& [folder, fd] : held_folders()) ::close(fd);
-  held_folders().clear();
+  for (const auto& [folder, fd] : shared_folders()) ::close(fd);
+  shared_folders().clear();
 }
 
 FolderTrial::FolderTrial(const std::filesystem::path& folder) {
-  const auto own = held_folders().find(folder);
-  is_own_ = own != held_folders().end();
+  const auto own = shared_folders().find(folder);
+  is_own_ = own != shared_folders().end();
   fd_ = is_own_ ? own->second : open_folder(folder);
   // Where not even a shared lock can be had, a script or another trial has the exclusive one, and no run a
   // shared one.
