@@ -241,8 +241,9 @@ bool is_part(const struct stat& found) {
   return S_ISREG(found.st_mode) || (S_ISDIR(found.st_mode) && (found.st_mode & 0077) == 0);
 }
 
-/// Removes what a run that was killed left behind. What others made, or write, is refused.
-void remove_abandoned(const std::string& part) {
+/// Removes what a run that was killed left behind. What others made, or write, is refused. `in_set`: the part
+/// is of a table in a Measurement Set, whose own lock this process has.
+void remove_abandoned(const std::string& part, bool in_set = false) {
   struct stat found {};
   if (::lstat(part.c_str(), &found) != 0) return;
   if (!is_part(found))
@@ -254,8 +255,9 @@ void remove_abandoned(const std::string& part) {
   if (fd < 0 && errno == ENOENT) return;
   if (fd < 0) throw FailureError("{}: cannot open what another run left: {}", part, std::strerror(errno));
   // Another run may have removed the rest, and begun anew, before this one had the lock.
-  const FolderTrial folder(place_of(part).parent_path());
-  const bool abandoned = folder.is_free() && lock_now(fd) && same_file(fd, part);
+  std::optional<FolderTrial> folder;
+  if (!in_set) folder.emplace(place_of(part).parent_path());
+  const bool abandoned = (in_set || folder->is_free()) && lock_now(fd) && same_file(fd, part);
   std::error_code error;
   if (abandoned) remove_tree(part, error);
   ::close(fd);
@@ -452,7 +454,7 @@ PendingOutput PendingOutput::in_place(const std::string& table) {
 PendingOutput::PendingOutput(const std::string& table)
     : target_(table), part_(table + ".part"), overwrite_(true), at_once_(true) {
   std::lock_guard lock(parts_mutex());
-  remove_abandoned(part_);
+  remove_abandoned(part_, true);
 }
 
 PendingOutput::PendingOutput(PendingOutput&& other) noexcept
@@ -547,8 +549,8 @@ void PendingOutput::commit() {
   if (own_fd_) claim.mode = mode_;
   if (group() != nullptr && !at_once_) {
     std::lock_guard lock(parts_mutex());
-    if (struct stat made{}; !own_fd_ && group()->size() >= kLockedFiles && ::fstat(part_fd_, &made) == 0) {
-      hold_folder(place_of(part_).parent_path());
+    if (struct stat made{}; !own_fd_ && group()->size() >= kLockedFiles && ::fstat(part_fd_, &made) == 0 &&
+                            hold_folder(place_of(part_).parent_path())) {
       claim.id = std::pair(made.st_dev, made.st_ino);
       claim.fd = -1;
     } else {

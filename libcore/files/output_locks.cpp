@@ -6,24 +6,26 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <map>
-
-#include "libcore/base/error.h"
-#include "libcore/system/system_error.h"
+#include <thread>
 
 namespace apsyn {
 namespace {
 
 /// By descriptor; never destroyed, like the list of parts.
-std::map<std::filesystem::path, int>& held_folders() {
+std::map<std::filesystem::path, int>& shared_folders() {
   static auto* held = new std::map<std::filesystem::path, int>;
   return *held;
 }
 
-/// Exclusive locks of folders last for a moment.
-void lock_shared(int fd) {
-  while (::flock(fd, LOCK_SH) != 0 && errno == EINTR) {
+/// Exclusive locks of a FolderTrial last for a moment, and are waited for.
+bool lock_shared(int fd) {
+  for (int attempt = 0; ::flock(fd, LOCK_SH | LOCK_NB) != 0; ++attempt) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || attempt == 200) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  return true;
 }
 
 int open_folder(const std::filesystem::path& folder) {
@@ -36,29 +38,35 @@ bool lock_now(int fd) {
   return ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-void hold_folder(const std::filesystem::path& folder) {
-  if (held_folders().count(folder) > 0) return;
+bool hold_folder(const std::filesystem::path& folder) {
+  if (shared_folders().count(folder) > 0) return true;
   const int fd = open_folder(folder);
-  if (fd < 0) throw FailureError("{}: cannot open to lock it: {}", folder.string(), system_error_text(errno));
-  lock_shared(fd);
-  held_folders()[folder] = fd;
+  if (fd < 0) return false;
+  if (!lock_shared(fd)) {
+    ::close(fd);
+    return false;
+  }
+  shared_folders()[folder] = fd;
+  return true;
 }
 
 void release_folders() {
-  for (const auto& [folder, fd] : held_folders()) ::close(fd);
-  held_folders().clear();
+  for (const auto& [folder, fd] : shared_folders()) ::close(fd);
+  shared_folders().clear();
 }
 
 FolderTrial::FolderTrial(const std::filesystem::path& folder) {
-  const auto own = held_folders().find(folder);
-  is_own_ = own != held_folders().end();
+  const auto own = shared_folders().find(folder);
+  is_own_ = own != shared_folders().end();
   fd_ = is_own_ ? own->second : open_folder(folder);
-  free_ = fd_ < 0 || lock_now(fd_);
+  // Where not even a shared lock can be had, a script or another trial has the exclusive one, and no run a
+  // shared one.
+  free_ = fd_ < 0 || lock_now(fd_) || (!is_own_ && ::flock(fd_, LOCK_SH | LOCK_NB) != 0);
 }
 
 FolderTrial::~FolderTrial() {
   if (is_own_)
-    lock_shared(fd_);
+    (void)lock_shared(fd_);
   else if (fd_ >= 0)
     ::close(fd_);
 }

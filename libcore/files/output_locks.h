@@ -16,8 +16,10 @@ namespace apsyn {
 /// some file systems have no locks.
 bool lock_now(int fd);
 
-/// Takes a shared lock of the folder, once, until release_folders(). FailureError.
-void hold_folder(const std::filesystem::path& folder);
+/// Takes a shared lock of the folder, once, until release_folders(). False where somebody else has the
+/// folder's exclusive lock for longer than a FolderTrial, like a script that runs under flock(1), or it
+/// cannot be opened.
+bool hold_folder(const std::filesystem::path& folder);
 void release_folders();
 
 /// Whether another run holds a folder; while this lives, none that does not can begin to.

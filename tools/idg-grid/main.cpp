@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,8 +70,32 @@ void write_whole_band(const Imager& imager, const std::vector<Field>& fields,
   }
 }
 
-void run(Tool& tool, const Options& options) {
-  check_options(tool, options);
+/// --psf-interval: the PSF of one interval for all of them, with the weights of the group's images.
+void write_one_psf(Imager& imager, const PreparedGroup& images, const std::vector<Field>& fields,
+                   const TimeInterval& interval, const std::vector<double>& times_mjd_s) {
+  PreparedGroup group = prepare_group(imager, images.group, fields, images.weights);
+  const std::span<const TimeInterval> alone(&interval, 1);
+  if (!group.fields.empty()) plan_intervals(imager, group, alone);
+  if (imager.tool.common().dry_run) return print_plan(imager, group, fields, alone);
+  bool any = false;
+  const auto take = [&](std::size_t, std::vector<GroupImages>& psfs) {
+    any = psfs[0].weight_sum[0] > 0;
+    for (std::size_t f = 0; any && imager.ranks.root() && f < fields.size(); ++f) {
+      psfs[f].times = times_of_interval(imager.source.info(), interval, times_mjd_s);
+      write_images(imager, fields[f].suffix, fields[f], psfs[f], images.group, imager.threads());
+    }
+  };
+  if (!group.fields.empty()) make_interval_images(imager, group, fields, imager.source, alone, take);
+  if (!any)
+    throw FailureError("{}: --psf-interval {}: it has no usable data: choose another one",
+                       imager.options.inputs[0], *imager.options.psf_interval);
+}
+
+void run(Tool& tool, const Options& asked) {
+  check_options(tool, asked);
+  // The PSF of one interval is made by itself, like --psf-only.
+  Options options = asked, of_psf = asked;
+  if (asked.psf_interval) options.no_psf = of_psf.psf_only = true, options.psf_size = 0;
   tool.stage("open");
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.inputs.size());
   BufferedSource source(
@@ -90,8 +115,9 @@ void run(Tool& tool, const Options& options) {
                 device,
                 wanted_grid_memory(options.imaging, device),
                 std::clamp<std::uint64_t>(memory / 16, 1'000'000, max_block_bytes(device, 512'000'000))};
-  imager.ranks = tool.ranks();
-  imager.between_bytes = writing_bytes(imager, fields.size());
+  Imager psf_imager{tool, of_psf, source, imager.planes, device, imager.grid_memory, imager.block_bytes};
+  imager.ranks = psf_imager.ranks = tool.ranks();
+  for (Imager* each : {&imager, &psf_imager}) each->between_bytes = writing_bytes(*each, fields.size());
   const std::size_t n_intervals = options.imaging.intervals_out;
   if (groups.size() > 1)
     imager.whole_band_bytes = sizeof(double) * n_intervals * fields.size() *
@@ -106,6 +132,7 @@ void run(Tool& tool, const Options& options) {
     if (options.time_cube) axis = time_axis(intervals, times_mjd_s);
   }
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size(), n_intervals);
+  if (!tool.common().dry_run && asked.psf_interval) check_outputs(psf_imager, fields, 1, 1);
   const auto shared_weights = weights_of_all(imager, groups);
 
   std::atomic<bool> any_images = false;
@@ -117,6 +144,8 @@ void run(Tool& tool, const Options& options) {
     if (!intervals.empty() && !group.fields.empty()) plan_intervals(imager, group, intervals);
     if (tool.common().dry_run) {
       print_plan(imager, group, fields, intervals);
+      if (asked.psf_interval)
+        write_one_psf(psf_imager, group, fields, intervals[*asked.psf_interval], times_mjd_s);
       continue;
     }
     // Of an interval; several at a time.
@@ -158,6 +187,8 @@ void run(Tool& tool, const Options& options) {
                     describe_part(g, groups, k, n_intervals), fate);
     if (std::find(has_data.begin(), has_data.end(), 1) != has_data.end())
       for (TimeCubes& cube : cubes) cube.commit();
+    if (asked.psf_interval && !group.fields.empty())
+      write_one_psf(psf_imager, group, fields, intervals[*asked.psf_interval], times_mjd_s);
   }
   if (tool.common().dry_run || !tool.ranks().root()) return;
   if (!any_images)

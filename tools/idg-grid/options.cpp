@@ -26,6 +26,12 @@ void declare(Tool& tool, Options& options) {
           "reach everywhere")
       ->type_name("N")
       ->excludes("--no-psf");
+  tool.app()
+      .add_option("--psf-interval", options.psf_interval,
+                  "with --intervals-out: make one PSF, of interval K, for all of them")
+      ->type_name("K")
+      ->excludes("--no-psf")
+      ->excludes(psf_only);
   tool.app().add_flag("--time-cube", options.time_cube,
                       "write the intervals of --intervals-out as one file with an axis TIME");
   tool.heading(headings::kInputOutput);
@@ -47,6 +53,12 @@ void check_options(Tool& tool, const Options& options) {
     throw UsageError("--time-cube: there is one interval: ask for several with --intervals-out");
   if (options.time_cube && options.bitpix == -64)
     throw UsageError("--time-cube: cubes are of float32: leave out --bitpix -64, or --time-cube");
+  if (options.psf_interval && *options.psf_interval >= imaging.intervals_out)
+    throw UsageError("--psf-interval {}: --intervals-out has {}, counted from 0", *options.psf_interval,
+                     imaging.intervals_out);
+  if (options.psf_interval && (imaging.intervals_out == 1 || imaging.channels_out > 1))
+    throw UsageError("--psf-interval: goes with --intervals-out, and with one part of the band: {}",
+                     imaging.intervals_out == 1 ? "ask for several intervals" : "leave out --channels-out");
   const std::string& output = tool.common().output;
   if (output.empty() && !tool.common().dry_run)
     throw UsageError("-o NAME is missing: it becomes NAME-dirty.fits and NAME-psf.fits");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Options {
   bool psf_only = false, no_psf = false;
   std::size_t psf_size = 0;  ///< 0 = that of the image
   int bitpix = -32;
-  bool time_cube = false;  ///< intervals along an axis TIME of one file
+  std::optional<std::size_t> psf_interval;  ///< whose PSF is made alone
+  bool time_cube = false;                   ///< intervals along an axis TIME of one file
 };
 
 ImagingSelection selection_of(const ImagingOptions& options, unsigned n_threads);
