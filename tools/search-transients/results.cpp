@@ -95,45 +95,25 @@ void CandidateTable::write(const SearchPlan& plan, const FilterbankHeader& heade
   }
 }
 
-void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandidate found) {
-  const Candidate& c = found.candidate;
-  const TransientPoint point{middle_s(c.best, sample_s), plan.dm[c.best.trial],
-                             static_cast<double>(c.best.sn)};
-  const auto stronger = [](const auto& a, const auto& b) { return a.sn > b.sn; };
+bool StrongestCandidates::add(const TransientPoint& point) {
   ++n_all_;
   points_.push_back(point);
   if (points_.size() >= 2 * kMaxPoints) {
-    std::stable_sort(points_.begin(), points_.end(), stronger);
+    std::stable_sort(points_.begin(), points_.end(),
+                     [](const auto& a, const auto& b) { return a.sn > b.sn; });
     points_.resize(kMaxPoints);
   }
-  if (best_.size() == kMaxDetails && point.sn <= best_.back().point.sn) return;
-  TransientDetail detail{point, std::move(*found.cutout), {}, {}};
-  for (const TrialPeak& peak : c.trials) {
-    detail.dm.push_back(plan.dm[peak.trial]);
-    detail.sn.push_back(static_cast<double>(peak.sn));
-  }
+  return best_.size() < kMaxDetails || point.sn > best_.back().point.sn;
+}
+
+void StrongestCandidates::keep(TransientDetail detail) {
   best_.push_back(std::move(detail));
   for (std::size_t i = best_.size() - 1; i > 0 && best_[i].point.sn > best_[i - 1].point.sn; --i)
     std::swap(best_[i], best_[i - 1]);
   if (best_.size() > kMaxDetails) best_.pop_back();
 }
 
-TransientFigure CandidateGallery::figure(const SearchPlan& plan, const SampleReader& reader,
-                                         double duration_s) const {
-  const FilterbankHeader& header = reader.header();
-  TransientFigure figure;
-  figure.title = header.source.empty() || header.source == "unknown" ? reader.name() : header.source;
-  std::string start = format_fits_utc(header.start, 0);
-  if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
-  figure.subtitle = fmt::format(
-      "{} candidate{} above {} \u03c3  \u00b7  {} channels, {:.6g} MHz  \u00b7  {} UTC", n_all_,
-      n_all_ == 1 ? "" : "s", plan.threshold, header.n_chan,
-      header.first_hz * 1e-6 + static_cast<double>(header.n_chan - 1) / 2 * header.step_hz * 1e-6, start);
-  figure.footer = fmt::format("{} trials of DM, {} filters of {} to {}", plan.dm.size(), plan.widths.size(),
-                              format_duration(static_cast<double>(plan.widths.front()) * header.sample_s),
-                              format_duration(static_cast<double>(plan.widths.back()) * header.sample_s));
-  figure.duration_s = duration_s, figure.threshold = plan.threshold;
-  figure.dm_low = plan.dm.front(), figure.dm_high = plan.dm.back();
+void StrongestCandidates::show(TransientFigure& figure) const {
   figure.candidates = points_;
   for (const TransientDetail& detail : best_) {
     TransientDetail& copy = figure.best.emplace_back();
@@ -145,6 +125,38 @@ TransientFigure CandidateGallery::figure(const SearchPlan& plan, const SampleRea
     copy.cutout.profile.resize(detail.cutout.profile.shape());
     std::copy(detail.cutout.profile.begin(), detail.cutout.profile.end(), copy.cutout.profile.begin());
   }
+}
+
+void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandidate found) {
+  const Candidate& c = found.candidate;
+  const TransientPoint point{middle_s(c.best, sample_s), plan.dm[c.best.trial],
+                             static_cast<double>(c.best.sn)};
+  if (!strongest_.add(point)) return;
+  TransientDetail detail{point, std::move(*found.cutout), {}, {}};
+  for (const TrialPeak& peak : c.trials) {
+    detail.dm.push_back(plan.dm[peak.trial]);
+    detail.sn.push_back(static_cast<double>(peak.sn));
+  }
+  strongest_.keep(std::move(detail));
+}
+
+TransientFigure CandidateGallery::figure(const SearchPlan& plan, const SampleReader& reader,
+                                         double duration_s) const {
+  const FilterbankHeader& header = reader.header();
+  TransientFigure figure;
+  figure.title = header.source.empty() || header.source == "unknown" ? reader.name() : header.source;
+  std::string start = format_fits_utc(header.start, 0);
+  if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
+  figure.subtitle = fmt::format(
+      "{} candidate{} above {} \u03c3  \u00b7  {} channels, {:.6g} MHz  \u00b7  {} UTC", strongest_.n_all(),
+      strongest_.n_all() == 1 ? "" : "s", plan.threshold, header.n_chan,
+      header.first_hz * 1e-6 + static_cast<double>(header.n_chan - 1) / 2 * header.step_hz * 1e-6, start);
+  figure.footer = fmt::format("{} trials of DM, {} filters of {} to {}", plan.dm.size(), plan.widths.size(),
+                              format_duration(static_cast<double>(plan.widths.front()) * header.sample_s),
+                              format_duration(static_cast<double>(plan.widths.back()) * header.sample_s));
+  figure.duration_s = duration_s, figure.threshold = plan.threshold;
+  figure.dm_low = plan.dm.front(), figure.dm_high = plan.dm.back();
+  strongest_.show(figure);
   return figure;
 }
 

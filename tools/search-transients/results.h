@@ -51,16 +51,29 @@ class CandidateTable {
   TableFormat format_;
 };
 
-/// Candidates for the picture: the strongest 50000, and the best three with their surroundings.
+/// What a figure shows of all candidates: the strongest 50000, and the best three closely.
+class StrongestCandidates {
+ public:
+  std::size_t n_all() const { return n_all_; }
+  /// Whether keep() is to follow, as it is one of the best so far.
+  bool add(const TransientPoint& point);
+  void keep(TransientDetail detail);
+  void show(TransientFigure& figure) const;
+
+ private:
+  std::vector<TransientPoint> points_;
+  std::vector<TransientDetail> best_;
+  std::size_t n_all_ = 0;
+};
+
+/// Candidates in samples for the picture.
 class CandidateGallery {
  public:
   void add(const SearchPlan& plan, double sample_s, FoundCandidate found);
   TransientFigure figure(const SearchPlan& plan, const SampleReader& reader, double duration_s) const;
 
  private:
-  std::vector<TransientPoint> points_;
-  std::vector<TransientDetail> best_;
-  std::size_t n_all_ = 0;
+  StrongestCandidates strongest_;
 };
 
 }  // namespace apsyn

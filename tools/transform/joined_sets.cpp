@@ -23,6 +23,17 @@ bool same(const MsSpectralWindow& a, const MsSpectralWindow& b) {
 /// Positions of sets that say they are of the same antenna agree to a millimetre.
 constexpr double kSameAntenna_m = 1e-3;
 
+/// Of the same name, phase centre and pointing, which is the phase centre where nothing else is told.
+bool is_same_field(const MsField& a, const MsField& b) {
+  const auto at = [](const MsField& field, const std::optional<SkyDirection>& direction) {
+    return direction.value_or(field.phase_centre);
+  };
+  return a.name == b.name && a.phase_centre == b.phase_centre &&
+         at(a, a.pointing.delay) == at(b, b.pointing.delay) &&
+         at(a, a.pointing.reference) == at(b, b.pointing.reference) &&
+         at(a, a.pointing.tile) == at(b, b.pointing.tile);
+}
+
 }  // namespace
 
 MsSelection selection_of(const Options& options) {
@@ -116,9 +127,8 @@ void JoinedSets::join(JoinedSet& set) {
   set.field_of.assign(own_description.fields.size(), 0);
   for (const int number : own_description.used_fields) {
     const MsField& field = own_description.fields[static_cast<std::size_t>(number)];
-    auto at = std::find_if(fields_.begin(), fields_.end(), [&](const MsField& f) {
-      return f.name == field.name && f.phase_centre == field.phase_centre && f.pointing == field.pointing;
-    });
+    auto at = std::find_if(fields_.begin(), fields_.end(),
+                           [&](const MsField& f) { return is_same_field(f, field); });
     if (at == fields_.end()) at = fields_.insert(fields_.end(), field);
     set.field_of[static_cast<std::size_t>(number)] = static_cast<int>(at - fields_.begin());
   }

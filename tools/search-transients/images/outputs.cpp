@@ -15,7 +15,6 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kMaxPoints = 50000, kMaxDetails = 3;
 constexpr std::size_t kPictureSize = 640;
 
 double middle_s(const ImageContext& context, const PulseHit& hit) {
@@ -76,19 +75,6 @@ TransientFigure empty_figure(const ImageContext& context) {
   figure.threshold = plan.search.threshold;
   figure.dm_low = plan.dm.front(), figure.dm_high = plan.dm.back();
   return figure;
-}
-
-/// Buffers move only.
-TransientDetail copy_of(const TransientDetail& detail) {
-  TransientDetail copy;
-  copy.point = detail.point, copy.dm = detail.dm, copy.sn = detail.sn;
-  copy.cutout.first_s = detail.cutout.first_s, copy.cutout.step_s = detail.cutout.step_s;
-  copy.cutout.low_hz = detail.cutout.low_hz, copy.cutout.high_hz = detail.cutout.high_hz;
-  copy.cutout.spectrum.resize(detail.cutout.spectrum.shape());
-  std::copy(detail.cutout.spectrum.begin(), detail.cutout.spectrum.end(), copy.cutout.spectrum.begin());
-  copy.cutout.profile.resize(detail.cutout.profile.shape());
-  std::copy(detail.cutout.profile.begin(), detail.cutout.profile.end(), copy.cutout.profile.begin());
-  return copy;
 }
 
 /// Of a cut-out of one channel, the whole band.
@@ -180,18 +166,7 @@ void write_cutout(const Tool& tool, const ImageContext& context, const ImageCand
 void ImageGallery::add(const ImageContext& context, const ImageCandidate& candidate) {
   const TransientPoint point{middle_s(context, candidate.hit), context.plan.dm[candidate.hit.trial],
                              static_cast<double>(candidate.hit.sn)};
-  const auto stronger = [](const auto& a, const auto& b) { return a.sn > b.sn; };
-  ++n_all_;
-  points_.push_back(point);
-  if (points_.size() >= 2 * kMaxPoints) {
-    std::stable_sort(points_.begin(), points_.end(), stronger);
-    points_.resize(kMaxPoints);
-  }
-  if (best_.size() == kMaxDetails && point.sn <= best_.back().point.sn) return;
-  best_.push_back(detail_of(context, candidate));
-  for (std::size_t i = best_.size() - 1; i > 0 && best_[i].point.sn > best_[i - 1].point.sn; --i)
-    std::swap(best_[i], best_[i - 1]);
-  if (best_.size() > kMaxDetails) best_.pop_back();
+  if (strongest_.add(point)) strongest_.keep(detail_of(context, candidate));
 }
 
 TransientFigure ImageGallery::figure(const ImageContext& context, double duration_s) const {
@@ -199,12 +174,12 @@ TransientFigure ImageGallery::figure(const ImageContext& context, double duratio
   TransientFigure figure = empty_figure(context);
   figure.subtitle = fmt::format(
       "{} candidate{} above {} \u03c3  \u00b7  {} x {} pixels, {} channels, {:.6g} MHz  \u00b7  {} UTC",
-      n_all_, n_all_ == 1 ? "" : "s", context.plan.search.threshold, info.nx, info.ny, info.n_chan,
+      strongest_.n_all(), strongest_.n_all() == 1 ? "" : "s", context.plan.search.threshold, info.nx, info.ny,
+      info.n_chan,
       info.image.freq_hz * 1e-6 + static_cast<double>(info.n_chan - 1) / 2 * info.image.bandwidth_hz * 1e-6,
       start_of(info));
   figure.duration_s = duration_s;
-  figure.candidates = points_;
-  for (const TransientDetail& detail : best_) figure.best.push_back(copy_of(detail));
+  strongest_.show(figure);
   return figure;
 }
 

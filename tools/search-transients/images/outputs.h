@@ -11,6 +11,7 @@
 #include "libcore/streams/image_source.h"
 #include "tools/search-transients/images/plan.h"
 #include "tools/search-transients/options.h"
+#include "tools/search-transients/results.h"
 
 namespace apsyn {
 
@@ -33,16 +34,14 @@ SkyDirection direction_of(const ImageSeriesInfo& info, const SkyDirection& centr
 void write_cutout(const Tool& tool, const ImageContext& context, const ImageCandidate& candidate,
                   const SkyDirection& centre, const std::string& name);
 
-/// For the figure of all candidates: the strongest 50000, and the best three closely.
+/// For the figure of all candidates.
 class ImageGallery {
  public:
   void add(const ImageContext& context, const ImageCandidate& candidate);
   TransientFigure figure(const ImageContext& context, double duration_s) const;
 
  private:
-  std::vector<TransientPoint> points_;
-  std::vector<TransientDetail> best_;
-  std::size_t n_all_ = 0;
+  StrongestCandidates strongest_;
 };
 
 }  // namespace apsyn
