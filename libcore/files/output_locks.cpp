@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <set>
 #include <thread>
 
 namespace apsyn {
@@ -19,10 +20,16 @@ std::map<std::filesystem::path, int>& shared_folders() {
   return *held;
 }
 
+/// Folders whose lock somebody has kept for longer than a FolderTrial.
+std::set<std::filesystem::path>& kept_by_others() {
+  static auto* folders = new std::set<std::filesystem::path>;
+  return *folders;
+}
+
 /// Exclusive locks of a FolderTrial last for a moment, and are waited for.
-bool lock_shared(int fd) {
+bool lock_shared(int fd, int max_attempts = 200) {
   for (int attempt = 0; ::flock(fd, LOCK_SH | LOCK_NB) != 0; ++attempt) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || attempt == 200) return false;
+    if ((errno != EWOULDBLOCK && errno != EINTR) || attempt == max_attempts) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return true;
@@ -42,7 +49,9 @@ bool hold_folder(const std::filesystem::path& folder) {
   if (shared_folders().count(folder) > 0) return true;
   const int fd = open_folder(folder);
   if (fd < 0) return false;
-  if (!lock_shared(fd)) {
+  // Hundreds of outputs do not wait for the same lock each.
+  if (!(kept_by_others().count(folder) > 0 ? lock_shared(fd, 0) : lock_shared(fd))) {
+    kept_by_others().insert(folder);
     ::close(fd);
     return false;
   }
