@@ -22,9 +22,9 @@ for commands in docker.sh apptainer.sh; do
   grep -q 'install-dependencies -y' $commands || fail "$commands does not use install-dependencies"
 done
 [ "$(grep -cE '^cmake --(preset|build --preset) dev' "$APSYN_SOURCE/README.md")" -eq 2 ] || fail "README.md no longer tells how to build"
-# dpkg-dev finds the libraries of the package; everything else comes from install-dependencies.
+# dpkg-dev and file find the libraries of the package; everything else comes from install-dependencies.
 "$APSYN_SOURCE/examples/install-dependencies" --list >known.txt
-echo dpkg-dev >>known.txt
+printf "%s\n" dpkg-dev file >>known.txt
 grep -ho 'apt-get install[^&|;]*' docker.sh apptainer.sh | tr ' ' '\n' | grep -vE '^(apt-get|install|-.*|/tmp/\*\.deb|)$' >named.txt
 [ -s named.txt ] || fail "no package is named"
 while read -r package; do
