@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "libcore/base/error.h"
+#include "libcore/formats/interval_choice.h"
 #include "tools/transform/row_source.h"
 
 namespace apsyn::transform {
@@ -224,15 +225,9 @@ class FileSource final : public RowSource {
     file_->rewind();
     while (file_->next(block_, file_->block_rows()))
       distinct.insert(block_.time_mjd_s.begin(), block_.time_mjd_s.end());
-    const auto n_times = static_cast<std::int64_t>(distinct.size());
-    const std::int64_t first = selection_.first_interval;
-    if (first < 0 || first >= n_times || selection_.n_intervals == 0)
-      throw UsageError("{}: intervals from {}: the file has {}", name_, first, n_times);
-    const std::int64_t n =
-        selection_.n_intervals < 0 ? n_times - first : std::min(selection_.n_intervals, n_times - first);
-    const std::vector<double> times(distinct.begin(), distinct.end());
-    min_time_s_ = times[static_cast<std::size_t>(first)];
-    max_time_s_ = times[static_cast<std::size_t>(first + n - 1)];
+    const IntervalTimes chosen = choose_interval(distinct, selection_, name_, "file");
+    min_time_s_ = chosen.first_mjd_s;
+    max_time_s_ = chosen.last_mjd_s;
   }
 
   const Survey& survey() {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "libcore/formats/interval_choice.h"
 #include "libcore/formats/ms/times.h"
 
 namespace apsyn {
@@ -90,15 +91,9 @@ void MsRowSelection::find_interval(const casacore::Table& table, const std::stri
       last = time;
     }
   });
-  const std::vector<double> times(distinct.begin(), distinct.end());
-  const auto n_times = static_cast<std::int64_t>(times.size());
-  const std::int64_t first = selection_.first_interval;
-  if (first < 0 || first >= n_times || selection_.n_intervals == 0)
-    throw UsageError("{}: intervals from {}: the set has {}", path, first, n_times);
-  const std::int64_t n =
-      selection_.n_intervals < 0 ? n_times - first : std::min(selection_.n_intervals, n_times - first);
-  min_time_s_ = times[static_cast<std::size_t>(first)];
-  max_time_s_ = times[static_cast<std::size_t>(first + n - 1)];
+  const IntervalTimes chosen = choose_interval(distinct, selection_, path, "set");
+  min_time_s_ = chosen.first_mjd_s;
+  max_time_s_ = chosen.last_mjd_s;
 }
 
 bool MsRowSelection::wants(double time_s, int field, int data_description) const {

@@ -93,18 +93,19 @@ std::vector<std::string> station_columns(const casacore::Table& antennas) {
   return columns;
 }
 
-/// Cells of antennas that have the same name; where a row of `to` has none of its own, it stays as it is.
+/// Cells of antennas that have the same name; rows of other antennas, of another set perhaps, stay as they
+/// are.
 void copy_station_columns(const casacore::Table& from, const std::vector<std::string>& columns,
                           casacore::Table& to) {
   const casacore::ScalarColumn<casacore::String> from_name(from, "NAME"), to_name(to, "NAME");
   std::map<std::string, casacore::rownr_t> row_of;
   for (casacore::rownr_t row = 0; row < from.nrow(); ++row) row_of.emplace(from_name(row), row);
   for (const std::string& name : columns) {
-    if (to.tableDesc().isColumn(name)) continue;
-    to.addColumn(from.tableDesc().columnDesc(name));
-    casacore::TableColumn cells(to, name);
     const casacore::TableColumn given(from, name);
-    cells.rwKeywordSet() = given.keywordSet();
+    const bool is_new = !to.tableDesc().isColumn(name);
+    if (is_new) to.addColumn(from.tableDesc().columnDesc(name));
+    casacore::TableColumn cells(to, name);
+    if (is_new) cells.rwKeywordSet() = given.keywordSet();
     for (casacore::rownr_t row = 0; row < to.nrow(); ++row)
       if (const auto at = row_of.find(to_name(row)); at != row_of.end()) cells.put(row, given, at->second);
   }

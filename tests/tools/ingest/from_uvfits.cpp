@@ -11,6 +11,7 @@
 #include <map>
 #include <tuple>
 
+#include "tests/libcore/formats/ms/set_columns.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/uvfits_dialect.h"
 #include "tools/ingest/uvfits.h"
@@ -21,11 +22,6 @@ using namespace apsyn::support;
 BOOST_AUTO_TEST_SUITE(from_uvfits)
 
 namespace {
-
-template <class T>
-std::vector<T> scalars(const std::string& path, const std::string& name) {
-  return casacore::ScalarColumn<T>(casacore::Table(path), name).getColumn().tovector();
-}
 
 struct Case {
   Tool tool{"ingest", ""};

@@ -20,6 +20,7 @@
 #include "libcore/base/error.h"
 #include "libcore/streams/visibility_stream.h"
 #include "tests/libcore/formats/ms/ms_observation.h"
+#include "tests/libcore/formats/ms/set_columns.h"
 #include "tests/libcore/formats/mwa_fits/observed.h"
 #include "tests/support/uvfits_dialect.h"
 #include "tools/transform/joined_sets.h"
@@ -38,22 +39,6 @@ using apsyn::test::ScratchFolder;
 BOOST_AUTO_TEST_SUITE(file_sources)
 
 namespace {
-
-template <class T>
-std::vector<T> scalars(const std::string& path, const std::string& name) {
-  return casacore::ScalarColumn<T>(casacore::Table(path), name).getColumn().tovector();
-}
-template <class T>
-std::vector<T> cells(const std::string& path, const std::string& name) {
-  const casacore::Table table(path);
-  const casacore::ArrayColumn<T> column(table, name);
-  std::vector<T> all;
-  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
-    const casacore::Array<T> cell = column(row);
-    all.insert(all.end(), cell.begin(), cell.end());
-  }
-  return all;
-}
 
 /// A place for files, and a run of the program on them. Returns the rows of the output.
 struct Case {

@@ -14,12 +14,14 @@
 #include "libcore/cli/tool.h"
 #include "libcore/measures/coordinates.h"
 #include "tests/libcore/formats/ms/ms_observation.h"
+#include "tests/libcore/formats/ms/set_columns.h"
 #include "tools/transform/joined_sets.h"
 #include "tools/transform/open_sources.h"
 #include "tools/transform/row_sink.h"
 #include "tools/transform/set_pass.h"
 
 using namespace apsyn;
+using namespace apsyn::support;
 using namespace apsyn::test;
 using namespace apsyn::transform;
 
@@ -42,23 +44,6 @@ std::int64_t transform_sets(const Options& options, const std::string& output, u
   run_sets(tool, options, joined, plan, uvw, *sink);
   sink->commit();
   return plan.n_rows;
-}
-
-/// A column of cells, row after row, and one of scalars.
-template <class T>
-std::vector<T> cells(const std::string& path, const std::string& name) {
-  const casacore::Table table(path);
-  const casacore::ArrayColumn<T> column(table, name);
-  std::vector<T> all;
-  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
-    const casacore::Array<T> cell = column(row);
-    all.insert(all.end(), cell.begin(), cell.end());
-  }
-  return all;
-}
-template <class T>
-std::vector<T> scalars(const std::string& path, const std::string& name) {
-  return casacore::ScalarColumn<T>(casacore::Table(path), name).getColumn().tovector();
 }
 
 template <class T>

@@ -14,6 +14,7 @@
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <cmath>
+#include <filesystem>
 #include <functional>
 
 #include "libcore/base/error.h"
@@ -226,9 +227,14 @@ BOOST_AUTO_TEST_CASE(applied_beams_count) {
   }
 }
 
-// Data that are written anew, for another phase centre, are seen through the same beam.
+// Data that are written anew, for another phase centre, are seen through the same beam; joined ones, too,
+// though a set before has not all of the stations.
 BOOST_AUTO_TEST_CASE(a_copy_tells_the_same_of_its_stations) {
   const BeamSet set = lofar_set();
+  const std::string other = set.path + "-other.ms";
+  std::filesystem::copy(set.path, other, std::filesystem::copy_options::recursive);
+  change(other + "/ANTENNA",
+         [](auto& table) { casacore::ScalarColumn<casacore::String>(table, "NAME").put(0, "OTHER"); });
   change(set.path, say_that_a_beam_was_applied);
   const MeasurementSetReader reader(set.path, {});
   MsDescription description;
@@ -241,6 +247,7 @@ BOOST_AUTO_TEST_CASE(a_copy_tells_the_same_of_its_stations) {
   const std::string copy = set.path + "-copy.ms";
   {
     MeasurementSetWriter writer(copy, description, false);
+    writer.add_subtables_of(other);
     writer.add_subtables_of(set.path, "CORRECTED_DATA");
     writer.commit();
   }
