@@ -22,7 +22,10 @@ class CpuBeamEngine final : public BeamEngine {
         batch_chan_(batch_chan),
         beamformer_(make_cpu_beamformer(std::move(plan), delays)) {}
 
-  void append(const VoltageBlock& block) override { source_->append(block); }
+  std::function<void()> append(const VoltageBlock& block) override {
+    source_->append(block);
+    return {};
+  }
   void end_of_stream() override {
     source_->end_of_stream();
     ended_ = true;

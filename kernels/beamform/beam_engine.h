@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "kernels/beamform/beamform.h"
@@ -18,8 +19,9 @@ class BeamEngine {
   /// Prepares memory that blocks will live in, so that append() takes them faster; the handle must be given
   /// up before the memory. Null where there is nothing to prepare.
   virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
-  /// Takes a block that follows those before it; works on what can be worked on.
-  virtual void append(const VoltageBlock& block) = 0;
+  /// Takes a block that follows those before it; works on what can be worked on. Gives what waits until the
+  /// block is no longer read; empty where it is not read any more.
+  virtual std::function<void()> append(const VoltageBlock& block) = 0;
   /// What does not fill an integration is left out.
   virtual void end_of_stream() = 0;
   /// The next output times; false when there are none yet. Memory of `beams` is used again.

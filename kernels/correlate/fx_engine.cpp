@@ -14,7 +14,10 @@ class CpuFxEngine final : public FxEngine {
         correlator_(plan),
         integrator_(*source_, correlator_, plan, integration) {}
 
-  void append(const VoltageBlock& block) override { source_->append(block); }
+  std::function<void()> append(const VoltageBlock& block) override {
+    source_->append(block);
+    return {};
+  }
   void end_of_stream() override {
     source_->end_of_stream();
     ended_ = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -25,8 +26,9 @@ class FxEngine {
   /// Pins memory of blocks, so that append() takes them faster. Release the handle before the memory. Null
   /// where there is nothing to pin.
   virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
-  /// Takes the block that follows the previous one, and processes all spectra that are complete.
-  virtual void append(const VoltageBlock& block) = 0;
+  /// Takes the block that follows the previous one, and processes all spectra that are complete. Gives what
+  /// waits until the block is no longer read; empty where it is not read any more.
+  virtual std::function<void()> append(const VoltageBlock& block) = 0;
   /// The last integration may be incomplete.
   virtual void end_of_stream() = 0;
   /// Gives the next complete integration; false if there is none yet. The memory of `result` is reused.

@@ -21,8 +21,8 @@ class SpectraPipeline {
   /// Takes samples of a block from `first` on and returns their number; if that is not all, spectra must be
   /// added before more can be taken.
   virtual std::size_t append(const VoltageBlock& block, std::size_t first) = 0;
-  /// The block is no longer read when it returns.
-  virtual void settle() {}
+  /// What waits until the blocks appended so far are no longer read; empty where they are not.
+  virtual std::function<void()> taken() { return {}; }
   virtual void end_of_stream() = 0;
   /// Number of spectra from `next` on to add now, of the `left` that the image still needs; 0 = wait for more
   /// samples.

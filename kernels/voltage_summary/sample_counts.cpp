@@ -33,7 +33,7 @@ SampleCounter::SampleCounter(const VoltageHeader& header, std::int64_t first, st
       end_(end),
       n_input_(header.n_ant * header.n_pol),
       n_threads_(std::max(1u, n_threads)),
-      partial_({n_threads_, n_input_}) {
+      saturated_({n_threads_, (n_input_ + 7) / 8 * 8 + 8}) {
   counts_.n_chan = header.n_chan;
   counts_.n_pol = header.n_pol;
   counts_.saturated.assign(n_input_, 0);
@@ -45,9 +45,21 @@ SampleCounter::SampleCounter(const VoltageHeader& header, std::int64_t first, st
   }
 }
 
-void SampleCounter::count_saturated(const VoltageBlock& block, std::size_t first_row, std::size_t n_rows,
-                                    std::int64_t* counts) const {
-  const std::size_t at = first_row * n_input_;
+std::pair<std::size_t, std::size_t> SampleCounter::wanted(const VoltageBlock& block, std::size_t first,
+                                                          std::size_t n_time) const {
+  const std::int64_t at = block.first_sample + static_cast<std::int64_t>(first);
+  const std::int64_t begin = std::max(first_, at),
+                     end = std::min(end_, at + static_cast<std::int64_t>(n_time));
+  if (begin >= end) return {0, 0};
+  return {static_cast<std::size_t>(begin - block.first_sample), static_cast<std::size_t>(end - begin)};
+}
+
+void SampleCounter::add_extremes(const VoltageBlock& block, std::size_t first, std::size_t n_time,
+                                 unsigned thread) {
+  const auto [begin, n] = wanted(block, first, n_time);
+  if (high_ == 0 || n == 0) return;
+  const std::size_t n_rows = n * counts_.n_chan, at = begin * counts_.n_chan * n_input_;
+  std::int64_t* const counts = &saturated_(thread, 0);
   if (block.four_bit) return count_extremes_4bit(block.samples_i4.data() + at, n_rows, n_input_, counts);
   if (block.integer)
     return count_extremes(block.samples_i8.data() + 2 * at, n_rows, n_input_, low_, high_, counts);
@@ -59,27 +71,30 @@ void SampleCounter::count_saturated(const VoltageBlock& block, std::size_t first
 }
 
 void SampleCounter::add(const VoltageBlock& block) {
-  const auto block_end = block.first_sample + static_cast<std::int64_t>(block.n_time);
-  const std::int64_t begin = std::max(first_, block.first_sample), end = std::min(end_, block_end);
-  if (begin >= end) return;
-  const auto skip = static_cast<std::size_t>(begin - block.first_sample),
-             n_time = static_cast<std::size_t>(end - begin);
+  const std::size_t samples_of_piece =
+      std::max<std::size_t>(1, (std::size_t{1} << 20) / (2 * n_input_ * counts_.n_chan));
+  parallel_for(n_threads_, (block.n_time + samples_of_piece - 1) / samples_of_piece,
+               [&](std::size_t piece, unsigned thread) {
+                 const std::size_t first = piece * samples_of_piece;
+                 add_extremes(block, first, std::min(samples_of_piece, block.n_time - first), thread);
+               });
+  add_missing(block);
+}
+
+SampleCounts SampleCounter::counts() const {
+  SampleCounts counts = counts_;
+  for (std::size_t thread = 0; thread < n_threads_; ++thread)
+    for (std::size_t input = 0; input < n_input_; ++input)
+      counts.saturated[input] += saturated_(thread, input);
+  return counts;
+}
+
+void SampleCounter::add_missing(const VoltageBlock& block) {
+  const auto [skip, n_time] = wanted(block, 0, block.n_time);
+  if (n_time == 0) return;
   const std::size_t n_ant = counts_.missing.size(), n_rows = n_time * counts_.n_chan,
                     first_row = skip * counts_.n_chan;
-  counts_.n_time += end - begin;
-  if (high_ > 0) {
-    partial_.fill(0);
-    const std::size_t rows_of_piece = std::max<std::size_t>(1, (std::size_t{1} << 20) / (2 * n_input_));
-    parallel_for(n_threads_, (n_rows + rows_of_piece - 1) / rows_of_piece,
-                 [&](std::size_t piece, unsigned thread) {
-                   const std::size_t begin = piece * rows_of_piece;
-                   count_saturated(block, first_row + begin, std::min(rows_of_piece, n_rows - begin),
-                                   &partial_(thread, 0));
-                 });
-    for (std::size_t thread = 0; thread < n_threads_; ++thread)
-      for (std::size_t input = 0; input < n_input_; ++input)
-        counts_.saturated[input] += partial_(thread, input);
-  }
+  counts_.n_time += static_cast<std::int64_t>(n_time);
   std::size_t first = 0, offset = (block.first_valid_row_offset + skip) % block.missing_samples;
   for (std::size_t row = (block.first_valid_row_offset + skip) / block.missing_samples; first < n_time;
        ++row) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcore/voltage/voltage.h"
@@ -28,18 +29,25 @@ class SampleCounter {
   explicit SampleCounter(const VoltageHeader& header, std::int64_t first = 0,
                          std::int64_t end = std::numeric_limits<std::int64_t>::max(), unsigned n_threads = 1);
   void add(const VoltageBlock& block);
-  const SampleCounts& counts() const { return counts_; }
+  /// The two parts of add(). Extremes, of n_time samples of the block from `first` on, may be counted by
+  /// several threads at once, each with a number of its own below n_threads, before the rest of the block is
+  /// known (VoltageReader::watch); what is missing is counted by one.
+  void add_extremes(const VoltageBlock& block, std::size_t first, std::size_t n_time, unsigned thread);
+  void add_missing(const VoltageBlock& block);
+  /// Of all that has been added; while nobody adds.
+  SampleCounts counts() const;
 
  private:
-  void count_saturated(const VoltageBlock& block, std::size_t first_row, std::size_t n_rows,
-                       std::int64_t* counts) const;
+  /// Those of `n_time` samples of the block from `first` on that are to be counted.
+  std::pair<std::size_t, std::size_t> wanted(const VoltageBlock& block, std::size_t first,
+                                             std::size_t n_time) const;
 
-  SampleCounts counts_;
+  SampleCounts counts_;  // without the extremes
   std::int64_t first_, end_;
   std::size_t n_input_;
   unsigned n_threads_;
-  Buffer<std::int64_t, 2> partial_;  // [thread][input]
-  int low_ = 0, high_ = 0;           // extremes; 0 and 0: floats have none
+  Buffer<std::int64_t, 2> saturated_;  // [thread][input], in rows that caches do not share
+  int low_ = 0, high_ = 0;             // extremes; 0 and 0: floats have none
 };
 
 /// The share of samples at the extremes above which levels are too high: 10 % with 4 bits, whose optimum has

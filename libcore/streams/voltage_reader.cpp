@@ -81,6 +81,7 @@ struct VoltageReader::State {
   SampleDecoder decoder;
   std::size_t unit_samples, unit_bytes, missing, n_chan, n_ant, n_pol;
   unsigned n_threads = 1;
+  Watch watch;
   bool keeps_4bit = false;
 
   std::uint64_t next = 0;  ///< sample to be read next
@@ -158,9 +159,17 @@ struct VoltageReader::State {
 
   std::uint64_t file_samples() const { return *payload.size() / unit_bytes * unit_samples; }
 
-  /// Samples [first, end) into `out`.
+  /// `n_time` samples of the stream from `first` on are in their places in the block.
+  void show(const VoltageBlock& block, std::uint64_t first, std::size_t n_time, unsigned thread) const {
+    if (watch && n_time > 0)
+      watch(block, static_cast<std::size_t>(first - static_cast<std::uint64_t>(block.first_sample)), n_time,
+            thread);
+  }
+
+  /// Samples [first, end) into the block that begins there.
   template <class T>
-  void read_file(std::uint64_t first, std::uint64_t end, T* out) {
+  void read_file(std::uint64_t first, std::uint64_t end, VoltageBlock& block) {
+    T* const out = samples_of(block, T{}).data();
     const std::uint64_t begin_unit = unit_of(first), end_unit = units_to(end);
     const std::uint64_t piece_units =
         std::max<std::uint64_t>(1, (direct<T>() ? kDirectPieceBytes : kPieceBytes) / unit_bytes);
@@ -185,6 +194,7 @@ struct VoltageReader::State {
         decode(bytes.data(), from, first_here, n_time, to_here);
         units = bytes.data();
       }
+      show(block, first_here, n_time, thread);
       if (crc.empty() || to <= counted_from) return;
       // A unit that lies across two blocks is read twice.
       const std::uint64_t counted = std::max(from, counted_from);
@@ -209,7 +219,7 @@ struct VoltageReader::State {
     }
     const std::uint64_t end = first + std::min(n_time, all - first);
     shape<T>(static_cast<std::size_t>(end - first), block);
-    read_file(first, end, samples_of(block, T{}).data());
+    read_file<T>(first, end, block);
     return end;
   }
 
@@ -245,6 +255,7 @@ struct VoltageReader::State {
       if (at - first > room) grow<T>(0, static_cast<std::size_t>(room = at - first), block);
       decode(held.bytes.data(), held.first, first, static_cast<std::size_t>(at - first),
              samples_of(block, T{}).data());
+      show(block, first, static_cast<std::size_t>(at - first), 0);
     }
     rest.first = unit_of(end);
     rest.bytes.clear();
@@ -254,7 +265,7 @@ struct VoltageReader::State {
           held.bytes.end());
     for (bool more = at < end; more;) {
       more = take_from_pipe<T>(room == n_time ? end : (first + room) / unit_samples * unit_samples, first,
-                               end, at, unit, samples_of(block, T{}).data(), rest) &&
+                               end, at, unit, block, rest) &&
              at < end;
       if (!more) break;
       room = std::min(n_time, 2 * room);
@@ -268,7 +279,8 @@ struct VoltageReader::State {
   /// samples so far.
   template <class T>
   bool take_from_pipe(std::uint64_t to, std::uint64_t first, std::uint64_t end, std::uint64_t& at,
-                      std::uint64_t& unit, T* out, RawUnits& rest) {
+                      std::uint64_t& unit, VoltageBlock& block, RawUnits& rest) {
+    T* const out = samples_of(block, T{}).data();
     const std::uint64_t piece_units =
         std::max<std::uint64_t>(1, (direct<T>() ? kDirectPieceBytes : kPieceBytes) / unit_bytes);
     bool more = true;
@@ -281,8 +293,8 @@ struct VoltageReader::State {
     };
     std::deque<Sum> sums;  // of the pieces, in their order; they stay where they are while it grows
     const bool wants_sum = payload.wants_checksum();
-    // Nothing is left for others to do where bytes are in their place and need no sum.
-    const unsigned n_others = direct<T>() && !wants_sum ? 0 : n_threads - 1;
+    // Nothing is left for others to do where bytes are in their place, need no sum and nobody looks at them.
+    const unsigned n_others = direct<T>() && !wants_sum && !watch ? 0 : n_threads - 1;
     pieces.resize(std::max<std::size_t>(pieces.size(), n_others > 0 ? n_threads + 1 : 1));
     produce_consume(
         std::span(pieces), n_others,
@@ -306,18 +318,19 @@ struct VoltageReader::State {
           keep_cut(piece.first_unit, piece.units, piece.n_units);
           return got > 0;
         },
-        [&](Piece& piece) {
+        [&](Piece& piece, unsigned thread) {
           if (wants_sum) {
             Crc32c crc;
             crc.add(piece.units, piece.sum->n_bytes);
             piece.sum->crc = crc.value();
           }
-          if (direct<T>()) return;
           const std::uint64_t from = std::max(first, piece.first_unit * unit_samples);
           const std::uint64_t stop = std::min(to, (piece.first_unit + piece.n_units) * unit_samples);
-          if (stop > from)
-            decode(piece.units, piece.first_unit, from, static_cast<std::size_t>(stop - from),
-                   out + (from - first) * values_per_time<T>());
+          if (stop <= from) return;
+          const auto n_time = static_cast<std::size_t>(stop - from);
+          if (!direct<T>())
+            decode(piece.units, piece.first_unit, from, n_time, out + (from - first) * values_per_time<T>());
+          show(block, from, n_time, thread);
         });
     if (wants_sum)
       for (const Sum& sum : sums) payload.advance_sum(sum.n_bytes, sum.crc);
@@ -388,6 +401,7 @@ struct VoltageReader::State {
   template <class T>
   bool read(VoltageBlock& block, std::uint64_t n_time) {
     const std::uint64_t first = next;
+    block.first_sample = static_cast<std::int64_t>(first);
     RawUnits rest;
     std::uint64_t end = 0, stored_end = 0;
     const auto span_end = [&] { return (end + missing - 1) / missing * missing; };
@@ -409,7 +423,6 @@ struct VoltageReader::State {
     if (end <= first) return false;
 
     block.n_time = static_cast<std::size_t>(end - first);
-    block.first_sample = static_cast<std::int64_t>(first);
     block.missing_samples = missing;
     block.first_valid_row_offset = static_cast<std::size_t>(first % missing);
     block.not_finite.resize({0, 0, 0});
@@ -445,6 +458,10 @@ std::optional<std::int64_t> VoltageReader::n_samples() const {
 
 void VoltageReader::use_threads(unsigned n_threads) {
   state_->n_threads = std::max(1u, n_threads);
+}
+
+void VoltageReader::watch(Watch watch) {
+  state_->watch = std::move(watch);
 }
 
 void VoltageReader::keep_4bit() {

@@ -2,7 +2,9 @@
 // Voltage streams from and to files and pipes; apsyn-voltage(5).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +34,13 @@ class VoltageReader {
   std::optional<std::int64_t> n_samples() const;
   /// Reads files, and decodes, on so many threads; on one without.
   void use_threads(unsigned n_threads);
+  /// Is called, within read(), by each of the threads for the samples [first, first + n_time) of the block
+  /// that it has just filled in, which are still in its cache. All samples of a block are seen once; of the
+  /// block only these, first_sample and the kind of samples mean anything yet. `thread` is below that of
+  /// use_threads(), and no other's meanwhile. None: an empty function.
+  using Watch =
+      std::function<void(const VoltageBlock& block, std::size_t first, std::size_t n_time, unsigned thread)>;
+  void watch(Watch watch);
   /// From now on leaves complex samples of 4 bits packed (VoltageBlock::samples_i4), where the stream allows
   /// that.
   void keep_4bit();

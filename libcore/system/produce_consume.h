@@ -11,13 +11,14 @@
 
 namespace apsyn {
 
-/// fill(item) on the caller's thread, one item after the other until it returns false; use(item) on up to
-/// n_threads others, in any order, each item being filled again when its use has ended. While no item is
-/// free, the caller uses one itself. Waits for all, and rethrows the first exception.
+/// fill(item) on the caller's thread, one item after the other until it returns false; use(item, thread) on
+/// up to n_threads others, in any order, each item being filled again when its use has ended. While no item
+/// is free, the caller uses one itself. `thread` is 0 for the caller, at most n_threads, and nobody else's
+/// meanwhile. Waits for all, and rethrows the first exception.
 template <class Item, class Fill, class Use>
 void produce_consume(std::span<Item> items, unsigned n_threads, Fill fill, Use use) {
   if (n_threads == 0 || items.size() < 2) {
-    while (fill(items[0])) use(items[0]);
+    while (fill(items[0])) use(items[0], 0u);
     return;
   }
   std::mutex mutex;
@@ -25,14 +26,14 @@ void produce_consume(std::span<Item> items, unsigned n_threads, Fill fill, Use u
   std::vector<Item*> empty;
   for (Item& item : items) empty.push_back(&item);
   TaskGroup group(n_threads + 1);
-  const auto use_and_free = [&](Item* item) {
+  const auto use_and_free = [&](Item* item, unsigned thread) {
     const auto free = [&] {
       std::lock_guard lock(mutex);
       empty.push_back(item);
       freed.notify_one();
     };
     try {
-      use(*item);
+      use(*item, thread);
     } catch (...) {
       free();
       throw;
@@ -51,7 +52,7 @@ void produce_consume(std::span<Item> items, unsigned n_threads, Fill fill, Use u
     empty.pop_back();
     lock.unlock();
     if (!fill(*item)) break;
-    group.run([&use_and_free, item](unsigned) { use_and_free(item); });
+    group.run([&use_and_free, item](unsigned thread) { use_and_free(item, thread); });
   }
   group.wait();
 }

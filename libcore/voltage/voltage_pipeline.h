@@ -26,9 +26,12 @@ template <class Result>
 struct StreamItem {
   VoltageBlock block;
   std::shared_ptr<void> pinned;  ///< its memory
-  bool last = false;             ///< an empty block behind the stream's end
-  std::vector<Result> results;   ///< their memory is used again
-  std::size_t n_results = 0;     ///< used
+  /// Waits until nothing reads the block's memory any more, as copies to a device do after work() has ended.
+  /// Empty: nothing does.
+  std::function<void()> wait_until_free;
+  bool last = false;            ///< an empty block behind the stream's end
+  std::vector<Result> results;  ///< their memory is used again
+  std::size_t n_results = 0;    ///< used
 
   /// The first result that is not used.
   Result& place() {
@@ -45,14 +48,14 @@ struct StreamSteps {
   std::function<void(StreamItem<Result>&)> write;
 };
 
-/// StreamSteps::work of an engine with append(), end_of_stream() and next(), which gives one result after the
-/// other while there are any.
+/// StreamSteps::work of an engine with append(), which gives StreamItem::wait_until_free, end_of_stream(),
+/// and next(), which gives one result after the other while there are any.
 template <class Engine, class Result>
 void process_item(Engine& engine, StreamItem<Result>& item) {
   if (item.last)
     engine.end_of_stream();
   else
-    engine.append(item.block);
+    item.wait_until_free = engine.append(item.block);
   for (item.n_results = 0; engine.next(item.place());) ++item.n_results;
 }
 
@@ -155,6 +158,7 @@ void run_stream(const StreamSteps<Result>& steps) {
       },
       [&](Item& item) {
         if (ended) return false;
+        if (const auto wait = std::exchange(item.wait_until_free, nullptr)) wait();
         item.last = ended = !steps.read(item.block);
         return true;
       },

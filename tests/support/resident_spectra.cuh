@@ -32,7 +32,7 @@ class ResidentSpectra final : public DeviceSpectrumSource {
   }
 
   std::size_t append(const VoltageBlock&, std::size_t) override { return 0; }
-  void settle() override {}
+  std::function<void()> taken() override { return {}; }
   void end_of_stream() override {}
   std::int64_t available() const override { return static_cast<std::int64_t>(shape_.n_spectra); }
   void release(std::int64_t) override {}

@@ -14,7 +14,6 @@
 #include "libcore/measures/delay_tracker.h"
 #include "libcore/streams/open_voltages.h"
 #include "libcore/system/device.h"
-#include "libcore/system/worker_pool.h"
 #include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage.h"
 #include "libcore/voltage/voltage_pipeline.h"
@@ -39,7 +38,11 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
                                  const std::function<void(FxResult&)>& keep) {
   plan_part(part, plan_);
   const auto engine = make_engine(device_, plan_, delays_.nothing_to_do() ? nullptr : &delays_);
-  SampleCounter counter(plan_.header, part.first_sample, part.end_sample(), options_.voltage.n_threads);
+  const auto counter = std::make_shared<SampleCounter>(plan_.header, part.first_sample, part.end_sample(),
+                                                       options_.voltage.n_threads);
+  // while samples are in the cache of the thread that has read them
+  voltages.reader.watch([counter](const VoltageBlock& block, std::size_t first, std::size_t n_time,
+                                  unsigned thread) { counter->add_extremes(block, first, n_time, thread); });
   const double before_s = totals_.data_s;
   const double part_s = static_cast<double>(part.first_sample - options_.voltage.first_sample) *
                         plan_.header.sample_s,
@@ -60,11 +63,8 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
       engine->settle();
       plan_.mean.gains = gains_of(plan_, voltages);
     }
-    // Samples are counted while the engine, which may be a GPU's, has them.
-    TaskGroup counting(2);
-    if (!item.last) counting.run([&](unsigned) { counter.add(item.block); });
+    if (!item.last) counter->add_missing(item.block);
     process_item(*engine, item);
-    counting.wait();
     advance_to(before_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s);
   };
   steps.write = [&](StreamItem<FxResult>& item) {
@@ -74,8 +74,9 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
     }
   };
   run_stream(steps);
+  voltages.reader.watch({});
   totals_.clipped_s += engine->clipped_share() * (totals_.data_s - before_s);
-  add_counts(counter.counts(), totals_.counts);
+  add_counts(counter->counts(), totals_.counts);
 }
 
 void StreamCorrelator::note(const FxResult& result) {

@@ -46,7 +46,7 @@ void Accumulation::append(StreamItem<TimedImages>& item) {
     advance(item);
   }
   if (any_coming && first_ == before) settle(item);  // else the last image is younger
-  pipeline_->settle();
+  item.wait_until_free = pipeline_->taken();
 }
 
 std::shared_ptr<void> Accumulation::pin(VoltageBlock& block) const {

@@ -58,13 +58,13 @@ class CudaBeamEngine final : public BeamEngine {
 
   std::shared_ptr<void> pin(void* memory, std::size_t bytes) override { return pin_memory(memory, bytes); }
 
-  void append(const VoltageBlock& block) override {
+  std::function<void()> append(const VoltageBlock& block) override {
     cuda_check(cudaSetDevice(device_), "choosing the device");
     for (std::size_t first = 0; first < block.n_time;) {
       first += source_->append(block, first);
       advance(false);
     }
-    source_->settle();
+    return source_->taken();
   }
 
   void end_of_stream() override {

@@ -67,7 +67,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     return n;
   }
 
-  void settle() override { window_.settle(); }
+  std::function<void()> taken() override { return window_.taken(); }
 
   void end_of_stream() override {
     window_.flush();

@@ -104,15 +104,17 @@ std::size_t DeviceSampleWindow::append(const VoltageBlock& block, std::size_t fi
   cuda_check(cudaMemcpyAsync(next.samples.data() + (plan_.rest_samples + gathered_) * row, from, n * row,
                              cudaMemcpyHostToDevice, copies_.get()),
              "copying samples");
-  if (reading_) read_.record(copies_.get());
   gathered_ += n;
   if (gathered_ == plan_.gulp_samples) flush();
   return n;
 }
 
-void DeviceSampleWindow::settle() {
-  if (reading_) read_.wait();
+std::function<void()> DeviceSampleWindow::taken() {
+  if (!reading_) return {};
   reading_ = false;
+  const auto read = std::make_shared<Event>();
+  read->record(copies_.get());
+  return [read] { read->wait(); };
 }
 
 void DeviceSampleWindow::flush() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "kernels/channelise/cuda/kernels.cuh"
@@ -34,8 +35,8 @@ class DeviceSampleWindow {
   std::size_t append(const VoltageBlock& block, std::size_t first);
   /// Makes what has been appended available, less than a gulp or not.
   void flush();
-  /// Waits until the blocks appended so far are no longer read.
-  void settle();
+  /// What waits until the blocks appended so far are no longer read; empty where they are not.
+  std::function<void()> taken();
   void release(std::int64_t sample) { released_ = sample; }
 
   std::int64_t begin() const { return begin_; }  ///< first sample on the device
@@ -61,8 +62,7 @@ class DeviceSampleWindow {
   std::size_t gathered_ = 0;  // in the staging memory of the other half
   std::int64_t begin_ = 0, end_ = 0, released_ = 0;
   bool empty_ = true;
-  bool reading_ = false;  // a block's memory
-  Event read_;
+  bool reading_ = false;  // the memory of blocks that taken() has not been asked about
   CopyStream copies_;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include <cstdint>
+#include <functional>
 
 #include "kernels/common/cuda/x_layout.cuh"
 #include "kernels/common/spectra/spectra.h"
@@ -28,8 +29,8 @@ class DeviceSpectrumSource {
   /// follow each other; the next may come when all of one is taken. Spectra must be taken in between, or no
   /// room appears.
   virtual std::size_t append(const VoltageBlock& block, std::size_t first) = 0;
-  /// Waits until the blocks appended so far are no longer read.
-  virtual void settle() = 0;
+  /// What waits until the blocks appended so far are no longer read; empty where they are not.
+  virtual std::function<void()> taken() = 0;
   virtual void end_of_stream() = 0;
   /// Spectra up to which those that are on the device, or on their way, reach.
   virtual std::int64_t available() const = 0;

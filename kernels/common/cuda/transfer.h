@@ -27,7 +27,10 @@ inline std::shared_ptr<void> pin_memory(void* memory, std::size_t bytes) {
     cudaGetLastError();  // not to be taken for a later call's
     return nullptr;
   }
-  return {memory, [](void* pinned) { cudaHostUnregister(pinned); }};
+  return {memory, [](void* pinned) {
+            cudaDeviceSynchronize();  // copies out of it that were queued
+            cudaHostUnregister(pinned);
+          }};
 }
 
 /// Whether a byte is in memory that transfers straight.

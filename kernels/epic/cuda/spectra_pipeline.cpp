@@ -24,7 +24,7 @@ class DevicePipeline final : public SpectraPipeline {
   std::size_t append(const VoltageBlock& block, std::size_t first) override {
     return source_->append(block, first);
   }
-  void settle() override { source_->settle(); }
+  std::function<void()> taken() override { return source_->taken(); }
   void end_of_stream() override { source_->end_of_stream(); }
   std::int64_t ready(std::int64_t next, std::int64_t left, bool at_end) const override {
     const std::int64_t held = source_->available() - next;

@@ -202,7 +202,7 @@ double stream_ms(const EpicPlan& plan, const EpicGeometry& geometry, const Optio
     feed->add(next, options.n_spectra);
     next += static_cast<std::int64_t>(options.n_spectra);
     feed->release(next);
-    feed->settle();
+    if (const auto wait = feed->taken()) wait();
   });
 }
 

@@ -104,7 +104,7 @@ class Resident final : public DeviceSpectrumSource {
  public:
   explicit Resident(const Samples& samples) : samples_(samples) {}
   std::size_t append(const VoltageBlock&, std::size_t) override { return 0; }
-  void settle() override {}
+  std::function<void()> taken() override { return {}; }
   void end_of_stream() override {}
   std::int64_t available() const override { return 0; }
   void release(std::int64_t) override {}

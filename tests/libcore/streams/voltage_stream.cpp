@@ -3,6 +3,7 @@
 #include "libcore/streams/voltage_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -55,12 +56,43 @@ int nibble(unsigned both, unsigned part) {
   return bits < 8 ? static_cast<int>(bits) : static_cast<int>(bits) - 16;
 }
 
+double component(const VoltageBlock& block, std::size_t t, std::size_t c, std::size_t a, std::size_t p,
+                 unsigned part) {
+  if (block.four_bit) return nibble(block.samples_i4(t, c, a, p), part);
+  return block.integer ? block.samples_i8(t, c, a, p, part) : block.samples_f32(t, c, a, p, part);
+}
+
+// What a reader's threads are shown of a block while they fill it: each sample once, with its value.
+struct Shown {
+  Shown(VoltageReader& reader, const VoltageFormat& f, std::size_t n_time) : times(n_time) {
+    reader.watch([this, f](const VoltageBlock& block, std::size_t first, std::size_t n, unsigned) {
+      for (std::size_t t = first; t < first + n; ++t) {
+        ++times.at(t);
+        const auto of_stream = static_cast<std::size_t>(block.first_sample) + t;
+        for (std::size_t c = 0; c < f.n_chan; ++c)
+          for (unsigned part = 0; part < 2; ++part)
+            n_wrong += component(block, t, c, f.n_ant - 1, f.n_pol - 1, part) !=
+                       expected(f, of_stream, c, f.n_ant - 1, f.n_pol - 1, part);
+      }
+    });
+  }
+  void check(std::size_t n_time) {
+    for (std::size_t t = 0; t < times.size(); ++t)
+      BOOST_REQUIRE_EQUAL(times[t].exchange(0), t < n_time ? 1 : 0);
+    BOOST_REQUIRE_EQUAL(n_wrong, 0);
+  }
+  std::vector<std::atomic<int>> times;
+  std::atomic<int> n_wrong{0};
+};
+
 // Reads all of it in blocks of n_time, comparing every component exactly; returns the number of samples.
 std::size_t compare(VoltageReader& reader, const VoltageFormat& f, std::size_t n_time,
                     std::size_t first = 0) {
   VoltageBlock block;
   std::size_t next = first;
+  Shown shown(reader, f, n_time);
   while (reader.read(block, n_time)) {
+    shown.check(block.n_time);
     BOOST_REQUIRE(block.first_sample == static_cast<std::int64_t>(next));
     BOOST_REQUIRE(block.integer == (f.n_bit <= 8));
     for (std::size_t t = 0; t < block.n_time; ++t)
@@ -69,9 +101,7 @@ std::size_t compare(VoltageReader& reader, const VoltageFormat& f, std::size_t n
           if (!block.is_valid(t, a)) BOOST_FAIL("sample " << next + t << " antenna " << a << " is missing");
           for (std::size_t p = 0; p < f.n_pol; ++p)
             for (unsigned part = 0; part < 2; ++part) {
-              const double got = block.four_bit  ? nibble(block.samples_i4(t, c, a, p), part)
-                                 : block.integer ? block.samples_i8(t, c, a, p, part)
-                                                 : block.samples_f32(t, c, a, p, part);
+              const double got = component(block, t, c, a, p, part);
               if (got != expected(f, next + t, c, a, p, part))
                 BOOST_FAIL("sample " << next + t << " chan " << c << " ant " << a << " pol " << p << " part "
                                      << part << ": " << got << " for "
@@ -81,6 +111,7 @@ std::size_t compare(VoltageReader& reader, const VoltageFormat& f, std::size_t n
     BOOST_REQUIRE(block.not_finite.size() == 0u);
     next += block.n_time;
   }
+  reader.watch({});
   return next;
 }
 

@@ -211,16 +211,21 @@ BOOST_AUTO_TEST_CASE(what_one_thread_fetches_others_use_once) {
     for (const std::size_t n_items : {1u, 2u, 7u})
       for (const int fail_at : {-1, 0, 1}) {
         std::vector<int> items(n_items, -1), visits(1000, 0);
+        std::atomic<bool> doubled{false};
         int next = 0;
         const auto fill = [&](int& item) {
           if (fail_at == 0 && next == 400) throw DataError("item {}", next);
           item = next++;
           return item < 1000;
         };
-        const auto use = [&](int& item) {
+        std::vector<std::atomic<int>> users(threads + 1);
+        const auto use = [&](int& item, unsigned thread) {
+          BOOST_REQUIRE_LE(thread, threads);
+          if (users[thread].fetch_add(1) != 0) doubled = true;
           if (fail_at == 1 && item == 400) throw DataError("item {}", item);
           ++visits[static_cast<std::size_t>(item)];
           item = -1;  // to be filled again
+          --users[thread];
         };
         if (fail_at >= 0) {
           BOOST_CHECK_THROW(produce_consume(std::span(items), threads, fill, use), DataError);
@@ -228,6 +233,7 @@ BOOST_AUTO_TEST_CASE(what_one_thread_fetches_others_use_once) {
         }
         produce_consume(std::span(items), threads, fill, use);
         BOOST_TEST(std::count(visits.begin(), visits.end(), 1) == 1000);
+        BOOST_TEST(!doubled);  // two uses at once under one thread's number
       }
 }
 

@@ -89,6 +89,35 @@ BOOST_AUTO_TEST_CASE(reading_goes_on_while_a_result_is_written) {
   BOOST_TEST(made.written == wanted(100), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_block_is_filled_again_when_nobody_reads_it) {
+  Steps made(7);
+  const auto read = made.steps.read;
+  const auto work = made.steps.work;
+  std::atomic<int> n_given{0}, n_waited{0}, n_early{0};
+  std::vector<std::atomic<bool>> in_use(kGulps);  // by the gulp that a block held last
+  made.steps.read = [&](VoltageBlock& block) {
+    if (block.n_time > 0 && in_use[static_cast<std::size_t>(block.first_sample)]) ++n_early;
+    block.n_time = 1;
+    return read(block);
+  };
+  made.steps.work = [&](StreamItem<int>& item) {
+    const auto gulp = static_cast<std::size_t>(item.block.first_sample);
+    work(item);
+    if (item.last || gulp % 2 == 1) return;
+    in_use[gulp] = true;
+    ++n_given;
+    item.wait_until_free = [&, gulp] {
+      in_use[gulp] = false;
+      ++n_waited;
+    };
+  };
+  run_stream(made.steps);
+  BOOST_TEST(n_early == 0);
+  BOOST_TEST(n_given == kGulps / 2);
+  BOOST_TEST(n_waited >= n_given - 3);  // the last three blocks of these are not filled again
+  BOOST_TEST(made.written == wanted(7), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_step_that_fails_ends_all) {
   for (const char* step : {"read", "work", "write"}) {
     Steps made(1);
