@@ -37,10 +37,14 @@ bool DeviceSky::move_to(const EpicGeometry& geometry) {
   cuda_check(cudaDeviceSynchronize(), "imaging");
   stale_ = true;
   if (!same_pixels) {
+    const std::vector<std::uint32_t> before = std::move(pixels_.index);
     refresh();
-    index_.copy(pixels_.index.data(), pixels_.index.size());
     apertures_.look(pixels_);
-    ++version_;
+    // The sky that turns about the zenith stays in its pixels: what is planned for them serves on.
+    if (version_ == 0 || pixels_.index != before) {
+      index_.copy(pixels_.index.data(), pixels_.index.size());
+      ++version_;
+    }
   }
   Buffer<double, 2> seconds({4, plan_.n_ant});
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
