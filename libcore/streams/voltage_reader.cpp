@@ -29,8 +29,10 @@ namespace {
 
 /// Raw bytes of a piece that one thread decodes: they are still in its cache then.
 constexpr std::size_t kPieceBytes = 256u << 10;
-/// Of samples that are read into their place. Larger ones gain nothing, and would share less evenly.
+/// Of samples that are read into their place, at most. Larger ones gain nothing, and would share less evenly.
 constexpr std::size_t kDirectPieceBytes = 1u << 20;
+/// Pieces of a block in a file for each thread, so that all end at about the same time.
+constexpr std::size_t kPiecesOfThread = 4;
 /// A pipe does not tell its length: beyond this a block grows with what comes, so that a false header costs
 /// no memory.
 constexpr std::size_t kTrustedBytes = 16u << 20;
@@ -171,8 +173,10 @@ struct VoltageReader::State {
   void read_file(std::uint64_t first, std::uint64_t end, VoltageBlock& block) {
     T* const out = samples_of(block, T{}).data();
     const std::uint64_t begin_unit = unit_of(first), end_unit = units_to(end);
-    const std::uint64_t piece_units =
-        std::max<std::uint64_t>(1, (direct<T>() ? kDirectPieceBytes : kPieceBytes) / unit_bytes);
+    const std::uint64_t even_bytes = (end_unit - begin_unit) * unit_bytes / (n_threads * kPiecesOfThread);
+    const std::uint64_t piece_bytes =
+        std::clamp<std::uint64_t>(even_bytes, kPieceBytes, direct<T>() ? kDirectPieceBytes : kPieceBytes);
+    const std::uint64_t piece_units = std::max<std::uint64_t>(1, piece_bytes / unit_bytes);
     const auto n_pieces = static_cast<std::size_t>((end_unit - begin_unit + piece_units - 1) / piece_units);
     const std::uint64_t counted_from = payload.position() / unit_bytes;
     std::vector<std::uint32_t> crc(payload.wants_checksum() ? n_pieces : 0);
