@@ -43,15 +43,7 @@ ComponentPredictor::ComponentPredictor(const SkyModel& sky, const SkyDirection& 
   for (const SkyComponent& component : sky_.components)
     towards_.push_back(make_rephasing(centre, component.direction).rotation);
   for (double hz : channel_hz) per_m_.push_back(hz / kSpeedOfLight_m_s);
-  for (std::size_t first = 0; first < per_m_.size();) {
-    Run run{first, 1, per_m_[first], first + 1 < per_m_.size() ? per_m_[first + 1] - per_m_[first] : 0};
-    while (run.n < kLongestRun && first + run.n < per_m_.size() &&
-           std::abs(run.first_per_m + static_cast<double>(run.n) * run.step_per_m - per_m_[first + run.n]) <=
-               kSteady * run.first_per_m)
-      ++run.n;
-    runs_.push_back(run);
-    first += run.n;
-  }
+  runs_ = channel_runs(per_m_, kLongestRun, kSteady);
   const std::size_t n_planes = stokes_of(sky_).size();
   stokes_jy_.resize({sky_.components.size(), per_m_.size(), n_planes});
   for (std::size_t s = 0; s < sky_.components.size(); ++s)
@@ -65,7 +57,7 @@ void ComponentPredictor::respond(std::size_t index, const Vec3& uvw_m, double pa
                                  Complex* response) const {
   const Path path = path_of(sky_.components[index], towards_[index], {0, 0, 1}, uvw_m);
   const double length_m = path.length_m + path_m;
-  for (const Run& run : runs_) {
+  for (const ChannelRun& run : runs_) {
     Complex value = phasor(length_m * run.first_per_m);
     const Complex step = phasor(length_m * run.step_per_m);
     for (std::size_t i = 0; i < run.n; ++i, value *= step) response[run.first + i] = value;
