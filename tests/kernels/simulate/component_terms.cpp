@@ -12,7 +12,7 @@
 #include "kernels/simulate/term_tables.h"
 #include "libcore/base/error.h"
 #include "libcore/system/device.h"
-#include "tests/support/component_cases.h"
+#include "tests/support/component_checks.h"
 
 using namespace apsyn;
 using namespace apsyn::simulate;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/simulate/device_components.h"
-#include "tests/support/component_cases.h"
+#include "tests/support/component_checks.h"
 
 using namespace apsyn;
 using namespace apsyn::simulate;
