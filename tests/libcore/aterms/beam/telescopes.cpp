@@ -177,4 +177,47 @@ BOOST_AUTO_TEST_CASE(directions_agree_with_pixels) {
   BOOST_TEST(worst < 2e-6);
 }
 
+// The same of models that keep where directions are for all channels of a slot: other channels, times,
+// directions and centres are not taken for them.
+BOOST_AUTO_TEST_CASE(directions_of_tiles_and_dipoles_are_those_of_their_time) {
+  const Folder folder;
+  std::filesystem::copy_file(APSYN_TEST_DATA "/mwa-fee-synthetic.h5",
+                             folder.path + "/mwa_full_embedded_element_pattern.h5");
+  const std::string tiles = "\nbeam.delays = [ 0 3 6 9 0 3 32 9 0 3 6 9 0 3 6 9 ]\nbeam.update_interval = 60";
+  const Sky sky;
+  const SkyDirection east{sky.zenith.ra_rad + 0.2, sky.zenith.dec_rad},
+      north{sky.zenith.ra_rad, sky.zenith.dec_rad + 0.1};
+  for (const std::string& text :
+       {std::string("dipole\nbeam.height = 30cm\nbeam.differential = true"),
+        "mwa" + tiles + "\nbeam.differential = true", "mwa-fee\nbeam.data = " + folder.path + tiles,
+        "mwa-fee\nbeam.data = " + folder.path + tiles + "\nbeam.differential = true"}) {
+    const auto model =
+        open_aterms(folder.file("a.conf", "aterms = [ beam ]\nbeam.model = " + text), three_stations());
+    const auto check = [&](double time_mjd_s, double freq_hz, const SkyDirection& centre) {
+      const AtermGrid grid{centre, 2, 0.05, 0.04};
+      const std::int64_t slot = model->slot_of(time_mjd_s);
+      Buffer<std::complex<float>, 4> pixels({3, 2, 2, 4});
+      pixels.fill({1e30f, 1e30f});
+      model->evaluate(slot, freq_hz, grid, 2, pixels);
+      std::vector<SkyDirection> directions;
+      for (std::size_t i = 0; i < 4; ++i)
+        directions.push_back(unproject(centre, grid.l(i % 2), grid.m(i / 2)));
+      Buffer<std::complex<float>, 3> at({3, 4, 4});
+      at.fill({1e30f, 1e30f});
+      model->evaluate_at(slot, freq_hz, centre, directions, 2, at);
+      double worst = 0;
+      for (std::size_t i = 0; i < at.size(); ++i)
+        worst = std::max(
+            worst, std::abs(std::complex<double>(at.data()[i]) - std::complex<double>(pixels.data()[i])));
+      return worst;
+    };
+    BOOST_TEST_CONTEXT(text) {
+      for (const double freq_hz : {150.4e6, 151.2e6})
+        for (const auto& [time_mjd_s, centre] :
+             {std::pair{kTime_mjd_s, east}, {kTime_mjd_s, north}, {kTime_mjd_s + 3600, north}})
+          BOOST_TEST(check(time_mjd_s, freq_hz, centre) < 2e-6);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
