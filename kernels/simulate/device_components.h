@@ -14,6 +14,7 @@
 
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
+#include "libcore/beams/phased_beams.h"
 #include "libcore/sky/sky_model.h"
 
 namespace apsyn::simulate {
@@ -33,6 +34,12 @@ struct StationMatrices {
   std::size_t n_stations = 0;
   /// Fills jones [station][component][XX XY YX YY] of a channel, for the components from `first` on.
   std::function<void(std::size_t chan, std::size_t first, View<std::complex<float>, 3> jones)> evaluate;
+  /// Where not null, the device sums over the elements of stations, from the parts that this function fills
+  /// instead of evaluate(): directions [component][3] and elements [frame][component][4].
+  const PhasedBeams* phased = nullptr;
+  std::function<void(std::size_t chan, std::size_t first, PhasedChannel& channel, View<double, 2> directions,
+                     View<std::complex<float>, 3> elements)>
+      evaluate_phased{};
 };
 
 class DeviceComponents {

@@ -13,7 +13,9 @@
 #include "kernels/common/cuda/pinned_ring.h"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/common/free_memory.h"
+#include "kernels/simulate/cuda/phased.cuh"
 #include "kernels/simulate/cuda/sums.cuh"
+#include "kernels/simulate/phased_tables.h"
 #include "kernels/simulate/term_tables.h"
 #include "libcore/base/error.h"
 #include "libcore/system/device.h"
@@ -228,16 +230,19 @@ class Engine final : public DeviceComponents {
 
   /// Divides the matrices into batches, and sees whether those of a slot may stay on the device.
   void plan_matrices(const StationMatrices& matrices) {
-    if (n_stations_ == matrices.n_stations) return;
+    if (n_stations_ == matrices.n_stations && phased_ == matrices.phased) return;
     n_stations_ = matrices.n_stations;
+    plan_phased(matrices.phased);
     slot_.reset();
     batches_ = matrix_batches(tables_, n_stations_, kMatrixPieceBytes / sizeof(TermMatrix));
     first_.clear();
     std::size_t all = 0, largest = 0;
+    piece_bytes_ = 0;
     for (const MatrixBatch& batch : batches_) {
       first_.push_back(all);
       all += batch.size(n_stations_);
       largest = std::max(largest, batch.size(n_stations_));
+      piece_bytes_ = std::max(piece_bytes_, bytes_of(batch));
     }
     const std::uint64_t limit = setup_.max_device_bytes > 0 ? setup_.max_device_bytes
                                                             : cuda_free_memory_bytes(setup_.device_index) / 2;
@@ -248,7 +253,28 @@ class Engine final : public DeviceComponents {
     jones_.allocate(n);
     seen_.allocate(n);
     for (Upload<TermMatrix>& piece : arrived_) piece.allocate(largest);
-    largest_ = largest;
+    if (phased_ != nullptr)
+      for (Upload<std::byte>& piece : phased_arrived_) piece.allocate(piece_bytes_);
+  }
+
+  void plan_phased(const PhasedBeams* beams) {
+    phased_ = beams;
+    if (beams == nullptr) return;
+    if (beams->stations.size() != n_stations_)
+      throw std::invalid_argument("DeviceComponents: beams of other stations");
+    const PhasedTables tables = make_phased_tables(*beams);
+    phased_positions_ = uploaded(tables.positions_m);
+    phased_fields_ = uploaded(tables.fields);
+    phased_first_ = uploaded(tables.first_field);
+  }
+
+  PhasedLayout layout_of(const MatrixBatch& batch) const {
+    return PhasedLayout(batch.n_components, phased_->frames.size(), n_stations_);
+  }
+  /// What travels of a batch.
+  std::size_t bytes_of(const MatrixBatch& batch) const {
+    return phased_ == nullptr ? batch.size(n_stations_) * sizeof(TermMatrix)
+                              : batch.n_chan * layout_of(batch).size;
   }
 
   TermMatrices matrices_of(std::size_t b) const {
@@ -267,17 +293,13 @@ class Engine final : public DeviceComponents {
   /// Has a batch made and sent; what is summed from now on waits for it.
   void bring(const StationMatrices& matrices, std::size_t b) {
     const MatrixBatch& batch = batches_[b];
-    const std::size_t lane = b % 2, n = batch.size(n_stations_);
-    auto* const piece = reinterpret_cast<std::complex<float>*>(
-        pinned_matrices_.reserve(largest_ * sizeof(TermMatrix), lane, setup_.n_threads));
+    const std::size_t lane = b % 2;
+    std::byte* const piece = pinned_matrices_.reserve(piece_bytes_, lane, setup_.n_threads);
     sent_[lane].wait();
-    for (std::size_t i = 0; i < batch.n_chan; ++i)
-      matrices.evaluate(
-          batch.first_chan + i, batch.first_component,
-          {piece + 4 * i * n_stations_ * batch.n_components, {n_stations_, batch.n_components, 4}});
-    cuda_check(cudaMemcpyAsync(arrived_[lane].data(), piece, n * sizeof(TermMatrix), cudaMemcpyHostToDevice,
-                               upload_.get()),
-               "copying A-terms to the device");
+    if (phased_ != nullptr)
+      send_phased(matrices, batch, lane, piece);
+    else
+      send_matrices(matrices, batch, lane, piece);
     // Sums of the batch before the last may still be reading where these go; those of former calls have
     // ended.
     used_[lane].hold(upload_.get());
@@ -291,6 +313,45 @@ class Engine final : public DeviceComponents {
     launch_matrices(task, upload_.get());
     sent_[lane].record(upload_.get());
     sent_[lane].hold(compute_.get());
+  }
+
+  /// Has matrices made, and copies them to arrived_.
+  void send_matrices(const StationMatrices& matrices, const MatrixBatch& batch, std::size_t lane,
+                     std::byte* piece) {
+    const std::size_t n = n_stations_ * batch.n_components;
+    for (std::size_t i = 0; i < batch.n_chan; ++i)
+      matrices.evaluate(
+          batch.first_chan + i, batch.first_component,
+          {reinterpret_cast<std::complex<float>*>(piece) + 4 * i * n, {n_stations_, batch.n_components, 4}});
+    cuda_check(
+        cudaMemcpyAsync(arrived_[lane].data(), piece, bytes_of(batch), cudaMemcpyHostToDevice, upload_.get()),
+        "copying A-terms to the device");
+  }
+
+  /// The same with sums over elements made on the device.
+  void send_phased(const StationMatrices& matrices, const MatrixBatch& batch, std::size_t lane,
+                   std::byte* piece) {
+    const PhasedLayout layout = layout_of(batch);
+    const std::size_t n = batch.n_components;
+    PhasedChannel channel;
+    for (std::size_t i = 0; i < batch.n_chan; ++i) {
+      std::byte* const at = piece + i * layout.size;
+      matrices.evaluate_phased(
+          batch.first_chan + i, batch.first_component, channel, {reinterpret_cast<double*>(at), {n, 3}},
+          {reinterpret_cast<std::complex<float>*>(at + layout.elements), {phased_->frames.size(), n, 4}});
+      pack_phased(channel, layout, at);
+    }
+    std::byte* const on_device = phased_arrived_[lane].data();
+    cuda_check(cudaMemcpyAsync(on_device, piece, bytes_of(batch), cudaMemcpyHostToDevice, upload_.get()),
+               "copying elements of stations to the device");
+    PhasedTask task;
+    task.table = {phased_positions_.data(), phased_fields_.data(), phased_first_.data(),
+                  static_cast<std::uint32_t>(n_stations_)};
+    task.first = phased_terms_at(on_device, layout, n);
+    task.stride = layout.size;
+    task.n_chan = static_cast<std::uint32_t>(batch.n_chan);
+    task.to = arrived_[lane].data();
+    launch_phased(task, upload_.get());
   }
 
   DeviceComponentsSetup setup_;
@@ -308,7 +369,7 @@ class Engine final : public DeviceComponents {
   std::array<std::byte*, 2> pinned_{};
   std::array<Event, 2> copied_;
 
-  std::size_t n_stations_ = 0, largest_ = 0;
+  std::size_t n_stations_ = 0, piece_bytes_ = 0;
   std::vector<MatrixBatch> batches_;
   std::vector<std::size_t> first_;  ///< [batch] where its matrices are on the device
   bool is_resident_ = false;        ///< the matrices of a whole slot stay there
@@ -317,6 +378,12 @@ class Engine final : public DeviceComponents {
   std::array<Upload<TermMatrix>, 2> arrived_;
   Upload<TermMatrix> jones_, seen_;
   std::array<Event, 2> sent_, used_;
+
+  const PhasedBeams* phased_ = nullptr;
+  DeviceArray<double> phased_positions_;
+  DeviceArray<PhasedFieldTerms> phased_fields_;
+  DeviceArray<std::uint32_t> phased_first_;
+  std::array<Upload<std::byte>, 2> phased_arrived_;
 };
 
 }  // namespace

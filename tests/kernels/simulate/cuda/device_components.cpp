@@ -8,6 +8,7 @@
 
 #include "kernels/simulate/device_components.h"
 #include "tests/support/component_checks.h"
+#include "tests/support/phased_case.h"
 
 using namespace apsyn;
 using namespace apsyn::simulate;
@@ -88,6 +89,51 @@ BOOST_AUTO_TEST_CASE(matrices_are_made_once_in_a_slot) {
   of.slot = 7;
   BOOST_TEST(largest_error(of, sum) < 1e-5);
   BOOST_TEST(n_made == 2 * all);
+}
+
+/// Sums over elements that the device makes against matrices made one by one in float64, of several channels.
+BOOST_AUTO_TEST_CASE(beams_of_stations_agree_with_matrices_made_one_by_one) {
+  for (const StationKind kind : {StationKind::lofar, StationKind::oskar}) {
+    ComponentCase of =
+        make_component_case({.n_components = 60, .n_rows = 200, .n_stations = 5, .polarised = true});
+    of.hz.resize(9);
+    std::vector<PhasedCase> beams;
+    for (const double hz : of.hz) beams.emplace_back(kind, BeamPart::full, hz);
+    const auto parts = phased_beams(beams[0].array, BeamPart::full, false);
+    BOOST_TEST_REQUIRE(parts.has_value());
+    StationMatrices one_by_one{0, 5,
+                               [&](std::size_t chan, std::size_t first, View<std::complex<float>, 3> jones) {
+                                 for (std::size_t station = 0; station < 5; ++station)
+                                   for (std::size_t c = 0; c < jones.extent(1); ++c) {
+                                     const Jones j = beams[chan].expected(station, first + c);
+                                     for (std::size_t i = 0; i < 4; ++i)
+                                       jones(station, c, i) = static_cast<std::complex<float>>(j[i]);
+                                   }
+                               }};
+    StationMatrices summed{1,
+                           5,
+                           {},
+                           &*parts,
+                           [&](std::size_t chan, std::size_t first, PhasedChannel& channel,
+                               View<double, 2> directions, View<std::complex<float>, 3> elements) {
+                             beams[chan].fill(*parts, channel, directions, elements, first);
+                           }};
+    Buffer<std::complex<float>, 3> expected({200, 9, 4}), found(expected.shape());
+    expected.fill({NAN, NAN}), found.fill({NAN, NAN});
+    for (const std::uint64_t max_device_bytes : {0u, 1u}) {
+      const auto engine = make_device_components(of.sky, setup_of(of, max_device_bytes));
+      engine->predict_through(of.uvw_m, of.path_m, of.station, one_by_one, expected);
+      engine->predict_through(of.uvw_m, of.path_m, of.station, summed, found);
+      double worst = 0, largest = 0;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        BOOST_TEST_REQUIRE(std::isfinite(std::abs(found.data()[i])));
+        worst = std::max<double>(worst, std::abs(found.data()[i] - expected.data()[i]));
+        largest = std::max<double>(largest, std::abs(expected.data()[i]));
+      }
+      BOOST_TEST_MESSAGE("largest error: " << worst / largest);
+      BOOST_TEST(worst < 1e-5 * largest);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_summed_of_no_components_and_no_rows) {
