@@ -52,12 +52,17 @@ struct alignas(16) TermMatrix {
   TermPhasor of[4];
 };
 
+/// Fluxes that are loaded at once: of four channels, or I Q U V of one.
+struct alignas(16) TermFluxes {
+  float of[4];
+};
+
 /// All that a kernel reads, on the device that runs it.
 struct TermTable {
   const TermComponent* components;
   const TermRun* runs;
-  const float* exponent;  ///< [run][kRun] log2(e) / wavelength^2
-  const float* stokes;    ///< [run][component][plane][kRun] Jy; 0 beyond a run's channels
+  const float* exponent;     ///< [run][kRun] log2(e) / wavelength^2
+  const TermFluxes* stokes;  ///< [run][component][kRun][plane] Jy; 0 beyond a run's channels
   std::uint32_t n_components, n_runs, n_chan;
 };
 
@@ -163,19 +168,27 @@ APSYN_HOST_DEVICE void sum_terms(const TermTable& table, const TermRow& row, std
     APSYN_UNROLL
     for (int plane = 0; plane < kPlanes; ++plane) sum[i][plane] = {start, start};
   }
-  const float* stokes = table.stokes + std::size_t(run_index) * table.n_components * (kPlanes * kRun);
-  for (std::uint32_t c = 0; c < table.n_components; ++c, stokes += kPlanes * kRun) {
+  static_assert(kPlanes == 1 || kPlanes == 4);
+  constexpr int kFluxes = kPlanes * kRun / 4;
+  const TermFluxes* stokes = table.stokes + std::size_t(run_index) * table.n_components * kFluxes;
+  for (std::uint32_t c = 0; c < table.n_components; ++c, stokes += kFluxes) {
     const TermComponent& component = table.components[c];
     const TermPath path = path_of(component, run, row);
     const bool is_extended = component.is_extended != 0;
+    TermFluxes fluxes[kPlanes == 1 ? kFluxes : 1];
+    if (kPlanes == 1) {
+      APSYN_UNROLL
+      for (int i = 0; i < kFluxes; ++i) fluxes[kPlanes == 1 ? i : 0] = stokes[i];
+    }
     for_each_channel<kRun>(path, [&](int i, TermPhasor phasor) {
       if (is_extended) {
         const float factor = gaussian_factor(path.squared_m2, exponent[i]);
         phasor = {phasor.re * factor, phasor.im * factor};
       }
+      if (kPlanes == 4) fluxes[0] = stokes[i];
       APSYN_UNROLL
       for (int plane = 0; plane < kPlanes; ++plane) {
-        const float jy = stokes[plane * kRun + i];
+        const float jy = kPlanes == 4 ? fluxes[0].of[plane] : fluxes[i / 4].of[i % 4];
         sum[i][plane].re += jy * phasor.re;
         sum[i][plane].im += jy * phasor.im;
       }
@@ -188,6 +201,17 @@ APSYN_HOST_DEVICE void sum_terms(const TermTable& table, const TermRow& row, std
       APSYN_UNROLL
       for (int plane = 0; plane < kPlanes; ++plane) to[i * kPlanes + plane] = sum[i][plane];
     }
+}
+
+/// A matrix by two loads of 16 bytes.
+APSYN_HOST_DEVICE TermMatrix loaded(const TermMatrix& from) {
+#ifdef __CUDA_ARCH__
+  const auto* halves = reinterpret_cast<const float4*>(&from);
+  const float4 first = halves[0], second = halves[1];
+  return {{{first.x, first.y}, {first.z, first.w}, {second.x, second.y}, {second.z, second.w}}};
+#else
+  return from;
+#endif
 }
 
 /// What component s adds: a b^H times the phasor.
@@ -237,7 +261,8 @@ APSYN_HOST_DEVICE void sum_terms_through(const TermTable& table, const TermMatri
         phasor = {phasor.re * factor, phasor.im * factor};
       }
       const std::size_t chan = std::size_t(i) * matrices.n_stations;
-      add_product(seen[chan], jones[chan], phasor, sum[i]);
+      const TermMatrix a = loaded(seen[chan]), b = loaded(jones[chan]);
+      add_product(a, b, phasor, sum[i]);
     });
   }
   APSYN_UNROLL

@@ -52,7 +52,7 @@ TermTables make_term_tables(const SkyModel& sky, const SkyDirection& centre,
   }
   const std::size_t n_components = sky.components.size();
   tables.brightness.resize(through ? n_components * tables.n_chan * 4 : 0);
-  tables.stokes.resize(through ? 0 : tables.runs.size() * n_components * tables.n_planes * length);
+  tables.stokes.resize(through ? 0 : tables.runs.size() * n_components * tables.n_planes * length / 4);
   for (std::size_t c = 0; c < n_components; ++c) {
     const ComponentGeometry geometry = component_geometry(sky.components[c], centre);
     TermComponent& to = tables.components.emplace_back();
@@ -66,10 +66,11 @@ TermTables make_term_tables(const SkyModel& sky, const SkyDirection& centre,
       for (std::size_t i = 0; i < tables.runs[r].n; ++i) {
         const std::size_t chan = tables.runs[r].first + i;
         const std::array<double, 4> stokes = flux_at(sky.components[c], channel_hz[chan]);
-        for (std::size_t plane = 0; plane < tables.n_planes; ++plane)
+        for (std::size_t plane = 0; plane < tables.n_planes; ++plane) {
+          const std::size_t at = ((r * n_components + c) * length + i) * tables.n_planes + plane;
           (through ? tables.brightness[(c * tables.n_chan + chan) * 4 + plane]
-                   : tables.stokes[((r * n_components + c) * tables.n_planes + plane) * length + i]) =
-              static_cast<float>(stokes[plane]);
+                   : tables.stokes[at / 4].of[at % 4]) = static_cast<float>(stokes[plane]);
+        }
       }
   }
   return tables;

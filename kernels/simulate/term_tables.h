@@ -19,9 +19,9 @@ struct TermTables {
   std::size_t n_chan = 0;
   std::vector<TermComponent> components;
   std::vector<TermRun> runs;
-  std::vector<float> exponent;    ///< [run][kRun]
-  std::vector<float> stokes;      ///< [run][component][plane][kRun]; none through matrices
-  std::vector<float> brightness;  ///< [component][chan][I Q U V], for matrices
+  std::vector<float> exponent;     ///< [run][kRun]
+  std::vector<TermFluxes> stokes;  ///< [run][component][kRun][plane]; none through matrices
+  std::vector<float> brightness;   ///< [component][chan][I Q U V], for matrices
 };
 
 /// Of a sky about a centre, for sums `through` matrices of stations or without.

@@ -59,7 +59,7 @@ class Engine final : public DeviceComponents {
     exponent_ = uploaded(tables_.exponent);
     stokes_ = uploaded(tables_.stokes);
     brightness_ = uploaded(tables_.brightness);
-    std::vector<float>().swap(tables_.stokes);
+    std::vector<TermFluxes>().swap(tables_.stokes);
     std::vector<float>().swap(tables_.brightness);
   }
 
@@ -358,7 +358,8 @@ class Engine final : public DeviceComponents {
   TermTables tables_;
   DeviceArray<TermComponent> components_;
   DeviceArray<TermRun> runs_;
-  DeviceArray<float> exponent_, stokes_, brightness_;
+  DeviceArray<float> exponent_, brightness_;
+  DeviceArray<TermFluxes> stokes_;
   CopyStream compute_, copy_, upload_;
 
   std::vector<Part> parts_;

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(SumTask task, std::uint32
 }
 
 template <int kRun>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     through_kernel(SumTask task, TermMatrices matrices, std::uint32_t first_run, bool add) {
   const std::size_t i = this_thread();
   if (i >= task.n_rows) return;
