@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sums of components.h on a GPU: points and Gaussians, seen by all stations alike or through matrices of
 // each. Phases are reduced in float64, sums are in single precision: within 1e-5 of the sum of the
-// components' fluxes (times what the matrices amplify); measured by the tests, 20 components over 2 degrees
-// and baselines of 3 km: 3e-7.
+// components' fluxes (times what the matrices amplify). The host's run through the same functions errs by
+// 3e-7 for 20 components over 2 degrees and baselines of 3 km.
 #pragma once
 
 #include <complex>
