@@ -19,6 +19,29 @@ constexpr std::size_t kLongestRun = 32;
 /// wavelength.
 constexpr double kSteady = 1e-14;
 
+/// Components whose matrices at one channel and station, which lie side by side, are gone through at once.
+constexpr std::size_t kTogether = 32;
+
+/// Adds to [XX XY YX YY] a b^H times the response, of n components: a and b [component][4], responses
+/// `stride` apart. The products are written out, because operators of complex numbers look for infinities.
+void add_products(const std::complex<float>* a_of, const std::complex<float>* b_of, const Complex* response,
+                  std::size_t stride, std::size_t n, Complex* to) {
+  const auto *a = reinterpret_cast<const float*>(a_of), *b = reinterpret_cast<const float*>(b_of);
+  double sum[8] = {};
+  for (std::size_t s = 0; s < n; ++s, a += 8, b += 8, response += stride) {
+    const double re = response->real(), im = response->imag();
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t k = 0; k < 2; ++k) {
+        const float *x = a + 4 * i, *y = b + 4 * k;
+        const double value_re = x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3],
+                     value_im = x[1] * y[0] - x[0] * y[1] + x[3] * y[2] - x[2] * y[3];
+        sum[4 * i + 2 * k] += value_re * re - value_im * im;
+        sum[4 * i + 2 * k + 1] += value_re * im + value_im * re;
+      }
+  }
+  for (std::size_t i = 0; i < 4; ++i) to[i] += Complex(sum[2 * i], sum[2 * i + 1]);
+}
+
 Complex phasor(double turns) {
   return std::polar(1.0, kTwoPi * (turns - std::round(turns)));
 }
@@ -43,15 +66,7 @@ ComponentPredictor::ComponentPredictor(const SkyModel& sky, const SkyDirection& 
   for (const SkyComponent& component : sky_.components)
     towards_.push_back(make_rephasing(centre, component.direction).rotation);
   for (double hz : channel_hz) per_m_.push_back(hz / kSpeedOfLight_m_s);
-  for (std::size_t first = 0; first < per_m_.size();) {
-    Run run{first, 1, per_m_[first], first + 1 < per_m_.size() ? per_m_[first + 1] - per_m_[first] : 0};
-    while (run.n < kLongestRun && first + run.n < per_m_.size() &&
-           std::abs(run.first_per_m + static_cast<double>(run.n) * run.step_per_m - per_m_[first + run.n]) <=
-               kSteady * run.first_per_m)
-      ++run.n;
-    runs_.push_back(run);
-    first += run.n;
-  }
+  runs_ = channel_runs(per_m_, kLongestRun, kSteady);
   const std::size_t n_planes = stokes_of(sky_).size();
   stokes_jy_.resize({sky_.components.size(), per_m_.size(), n_planes});
   for (std::size_t s = 0; s < sky_.components.size(); ++s)
@@ -65,7 +80,7 @@ void ComponentPredictor::respond(std::size_t index, const Vec3& uvw_m, double pa
                                  Complex* response) const {
   const Path path = path_of(sky_.components[index], towards_[index], {0, 0, 1}, uvw_m);
   const double length_m = path.length_m + path_m;
-  for (const Run& run : runs_) {
+  for (const ChannelRun& run : runs_) {
     Complex value = phasor(length_m * run.first_per_m);
     const Complex step = phasor(length_m * run.step_per_m);
     for (std::size_t i = 0; i < run.n; ++i, value *= step) response[run.first + i] = value;
@@ -130,24 +145,18 @@ void ComponentPredictor::add_through(View<const double, 2> uvw_m, View<const dou
                                                                   Complex(j[2 * row + 1]) * b[2 + column]);
     }
   });
-  std::vector<std::vector<Complex>> responses(n_threads, std::vector<Complex>(n_chan));
+  std::vector<std::vector<Complex>> responses(n_threads, std::vector<Complex>(kTogether * n_chan));
   parallel_for(n_threads, n_row, [&](std::size_t row, unsigned thread) {
-    Complex* response = responses[thread].data();
+    Complex* const response = responses[thread].data();
     const Vec3 uvw{uvw_m(row, 0), uvw_m(row, 1), uvw_m(row, 2)};
     const std::size_t p = station(row, 0), q = station(row, 1);
-    for (std::size_t s = 0; s < n_sources; ++s) {
-      respond(beams.first + s, uvw, path_m.size() == 0 ? 0 : path_m[row], response);
-      for (std::size_t chan = 0; chan < n_chan; ++chan) {
-        const std::complex<float>* a = &seen(chan, p, s, 0);
-        const std::complex<float>* j = &beams.jones(chan, q, s, 0);
-        Complex* to = &data(row, chan, 0);
-        for (std::size_t i = 0; i < 2; ++i)
-          for (std::size_t k = 0; k < 2; ++k) {
-            const std::complex<float> value =
-                a[2 * i] * std::conj(j[2 * k]) + a[2 * i + 1] * std::conj(j[2 * k + 1]);
-            to[2 * i + k] += response[chan] * Complex(value);
-          }
-      }
+    for (std::size_t first = 0; first < n_sources; first += kTogether) {
+      const std::size_t n = std::min(kTogether, n_sources - first);
+      for (std::size_t s = 0; s < n; ++s)
+        respond(beams.first + first + s, uvw, path_m.size() == 0 ? 0 : path_m[row], response + s * n_chan);
+      for (std::size_t chan = 0; chan < n_chan; ++chan)
+        add_products(&seen(chan, p, first, 0), &beams.jones(chan, q, first, 0), response + chan, n_chan, n,
+                     &data(row, chan, 0));
     }
   });
 }

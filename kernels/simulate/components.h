@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/simulate/channel_runs.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/view.h"
 #include "libcore/sky/sky_model.h"
@@ -42,11 +43,6 @@ class ComponentPredictor {
                    View<std::complex<double>, 3> data) const;
 
  private:
-  /// Channels in steady steps, so few that a phase may be carried from one to the next by multiplication.
-  struct Run {
-    std::size_t first = 0, n = 0;
-    double first_per_m = 0, step_per_m = 0;  ///< 1 / wavelength
-  };
   struct Sum;
   /// response [chan] of one component: the exponential, times what its shape takes away.
   void respond(std::size_t index, const Vec3& uvw_m, double path_m, std::complex<double>* response) const;
@@ -55,7 +51,7 @@ class ComponentPredictor {
   SkyModel sky_;
   std::vector<Mat3> towards_;  ///< [component] frame at the component out of the frame at the centre
   std::vector<double> per_m_;  ///< [chan]
-  std::vector<Run> runs_;
+  std::vector<ChannelRun> runs_;
   Buffer<double, 3> stokes_jy_;  ///< [component][chan][plane]
 };
 

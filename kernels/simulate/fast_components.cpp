@@ -7,7 +7,6 @@
 
 #include "kernels/simulate/components.h"
 #include "libcore/base/constants.h"
-#include "libcore/sky/rephase.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simulate/fast_components.cpp"
@@ -29,7 +28,7 @@ inline constexpr std::size_t kTileRows = 16;
 struct RowTile {
   const FastComponentPredictor::Component* components;
   std::size_t n_components;
-  const FastComponentPredictor::Run* runs;
+  const ChannelRun* runs;
   std::size_t n_runs, n_chan, n_planes;
   const float* per_m2;
   const double* uvw_m;
@@ -63,8 +62,9 @@ HWY_INLINE void find_paths(const RowTile& tile, const FastComponentPredictor::Co
       return hn::MulAdd(w, hn::Set(d, to[2]), sum);
     };
     hn::Store(along(component.path, hn::Load(d, tile.path_m + at)), d, paths.length_m + at);
-    if (!component.extended) continue;
-    const auto major = along(component.major, hn::Zero(d)), minor = along(component.minor, hn::Zero(d));
+    if (!component.is_extended) continue;
+    const auto major = along(component.major_axis, hn::Zero(d)),
+               minor = along(component.minor_axis, hn::Zero(d));
     hn::Store(hn::DemoteTo(f, hn::MulAdd(major, major, hn::Mul(minor, minor))), f, paths.gaussian_m2 + at);
   }
 }
@@ -85,7 +85,7 @@ HWY_INLINE void find_phasors(const TilePaths& paths, double per_m, float* phasor
 /// Adds one component, or two at once, to some channels of a tile.
 template <std::size_t n_together, bool polarised, bool extended>
 HWY_INLINE void add_run(const RowTile& tile, const FastComponentPredictor::Component* components,
-                        const FastComponentPredictor::Run& run, const TilePaths* paths) {
+                        const ChannelRun& run, const TilePaths* paths) {
   const hn::CappedTag<float, kTileRows> d;
   using V = hn::Vec<decltype(d)>;
   HWY_ALIGN float first[n_together][2 * kTileRows], step[n_together][2 * kTileRows];
@@ -134,12 +134,12 @@ void sum_tile_of(const RowTile& tile) {
   TilePaths paths[2];
   for (std::size_t c = 0; c < tile.n_components;) {
     const auto* components = tile.components + c;
-    const bool two = c + 1 < tile.n_components && !components[0].extended && !components[1].extended;
+    const bool two = c + 1 < tile.n_components && !components[0].is_extended && !components[1].is_extended;
     for (std::size_t i = 0; i < (two ? 2 : 1); ++i) find_paths(tile, components[i], paths[i]);
     for (std::size_t r = 0; r < tile.n_runs; ++r) {
       if (two)
         add_run<2, polarised, false>(tile, components, tile.runs[r], paths);
-      else if (components[0].extended)
+      else if (components[0].is_extended)
         add_run<1, polarised, true>(tile, components, tile.runs[r], paths);
       else
         add_run<1, polarised, false>(tile, components, tile.runs[r], paths);
@@ -177,32 +177,11 @@ FastComponentPredictor::FastComponentPredictor(const SkyModel& sky, const SkyDir
     per_m.push_back(hz / kSpeedOfLight_m_s);
     per_m2_.push_back(static_cast<float>(per_m.back() * per_m.back()));
   }
-  for (std::size_t first = 0; first < per_m.size();) {
-    Run run{first, 1, per_m[first], first + 1 < per_m.size() ? per_m[first + 1] - per_m[first] : 0};
-    while (run.n < kLongestRun && first + run.n < per_m.size() &&
-           std::abs(run.first_per_m + static_cast<double>(run.n) * run.step_per_m - per_m[first + run.n]) <=
-               kSteady * run.first_per_m)
-      ++run.n;
-    runs_.push_back(run);
-    first += run.n;
-  }
+  runs_ = channel_runs(per_m, kLongestRun, kSteady);
   stokes_jy_.resize({sky.components.size(), n_planes_, per_m.size()});
   for (std::size_t s = 0; s < sky.components.size(); ++s) {
     const SkyComponent& from = sky.components[s];
-    const Rephasing move = make_rephasing(centre, from.direction);
-    Component& to = components_.emplace_back();
-    to.path = move.path;
-    to.extended = from.major_rad > 0;
-    if (to.extended) {
-      // G = exp(-(pi^2 / (4 ln 2)) ((major u')^2 + (minor v')^2)) of visibilities.h.
-      const double factor = kPi / (2 * std::sqrt(std::log(2.0))), sin_pa = std::sin(from.position_angle_rad),
-                   cos_pa = std::cos(from.position_angle_rad);
-      const Vec3 &u = move.rotation[0], &v = move.rotation[1];
-      for (std::size_t i = 0; i < 3; ++i) {
-        to.major[i] = factor * from.major_rad * (u[i] * sin_pa + v[i] * cos_pa);
-        to.minor[i] = factor * from.minor_rad * (u[i] * cos_pa - v[i] * sin_pa);
-      }
-    }
+    Component& to = components_.emplace_back(Component{component_geometry(from, centre), nullptr});
     for (std::size_t chan = 0; chan < per_m.size(); ++chan) {
       const std::array<double, 4> stokes = flux_at(from, channel_hz[chan]);
       for (std::size_t plane = 0; plane < n_planes_; ++plane)

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "libcore/array/array_layout.h"
+#include "kernels/simulate/channel_runs.h"
+#include "kernels/simulate/component_geometry.h"
 #include "libcore/base/view.h"
 #include "libcore/sky/sky_model.h"
 
@@ -28,23 +29,15 @@ class FastComponentPredictor {
   void predict(View<const double, 2> uvw_m, View<const double, 1> path_m,
                View<std::complex<float>, 3> data) const;
 
-  /// Channels in steady steps, so few that a phase may be carried from one to the next by multiplication.
-  struct Run {
-    std::size_t first = 0, n = 0;
-    double first_per_m = 0, step_per_m = 0;  ///< 1 / wavelength
-  };
   /// What does not depend on the row.
-  struct Component {
-    Vec3 path{};                    ///< (l, m, n - 1)
-    bool extended = false;          ///< a Gaussian
-    Vec3 major{}, minor{};          ///< times uvw: the lengths whose squares add up in the exponent
+  struct Component : ComponentGeometry {
     const float* stokes = nullptr;  ///< [plane][chan] Jy
   };
 
  private:
   std::size_t n_planes_ = 1;
   std::vector<Component> components_;
-  std::vector<Run> runs_;
+  std::vector<ChannelRun> runs_;
   std::vector<float> per_m2_;   ///< [chan] wavelength^-2
   Buffer<float, 3> stokes_jy_;  ///< [component][plane][chan]
 };

@@ -76,6 +76,16 @@ class Product final : public AtermModel {
       (*part)->multiply_at(time_mjd_s, freq_hz, centre, directions, n_threads, jones);
   }
 
+  const PhasedBeams* phased_beams() const override {
+    return parts_.size() == 1 ? parts_[0]->phased_beams() : nullptr;
+  }
+
+  void evaluate_phased(std::int64_t slot, double freq_hz, std::span<const SkyDirection> from,
+                       unsigned n_threads, PhasedChannel& channel, View<double, 2> directions,
+                       View<std::complex<float>, 3> elements) override {
+    parts_.at(0)->evaluate_phased(time_in(slot), freq_hz, from, n_threads, channel, directions, elements);
+  }
+
   std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
     std::vector<std::string> lines;
     for (const auto& part : parts_)

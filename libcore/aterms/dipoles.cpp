@@ -67,19 +67,44 @@ class DipolePart final : public AtermPart {
 
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                 View<std::complex<float>, 4> jones) override {
+    const UtcTime time = time_of(time_mjd_s);
+    multiply_in(local_sky(frame_, time, grid), local_sky(frame_, time, {centre_of(grid), 1, 0, 0}).front(),
+                freq_hz, n_threads, {jones.data(), {jones.extent(0), grid.side * grid.side, 4}});
+  }
+
+  void multiply_at(double time_mjd_s, double freq_hz, const SkyDirection& centre,
+                   std::span<const SkyDirection> directions, unsigned n_threads,
+                   View<std::complex<float>, 3> jones) override {
+    const UtcTime time = time_of(time_mjd_s);
+    const double middle_mjd_s = interval_.middle(time_mjd_s);
+    const auto& there = centre_.at(middle_mjd_s, {&centre, 1},
+                                   [&] { return local_sky(frame_, time, std::span(&centre, 1)); });
+    const auto& sky = seen_.at(middle_mjd_s, directions, [&] { return local_sky(frame_, time, directions); });
+    multiply_in(sky, there.front(), freq_hz, n_threads, jones);
+  }
+
+  std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
+
+ private:
+  UtcTime time_of(double time_mjd_s) {
     const UtcTime time = from_mjd_seconds(interval_.middle(time_mjd_s));
     if (!std::exchange(is_checked_, true)) warn_of_no_delays(tiles_, tables_, frame_, time);
-    const std::vector<LocalSky> sky = local_sky(frame_, time, grid);
+    return time;
+  }
+
+  /// jones [station][direction][4] := jones J.
+  void multiply_in(const std::vector<LocalSky>& sky, const LocalSky& centre, double freq_hz,
+                   unsigned n_threads, View<std::complex<float>, 3> jones) const {
+    constexpr std::size_t kAtOnce = 64;
     const std::size_t n_pixels = sky.size();
-    const LocalSky centre = local_sky(frame_, time, {centre_of(grid), 1, 0, 0}).front();
     Buffer<Complex, 3> beams({tiles_.patterns.size(), n_pixels, 4});
     for (std::size_t pattern = 0; pattern < tiles_.patterns.size(); ++pattern) {
       const std::array<MwaArrayFactor, 2> tile{MwaArrayFactor(tiles_.patterns[pattern][0], freq_hz),
                                                MwaArrayFactor(tiles_.patterns[pattern][1], freq_hz)};
       const Matrix first =
           differential_ ? inverse(response(tile, centre, freq_hz)) : Matrix{1.0, 0.0, 0.0, 1.0};
-      parallel_for(n_threads, grid.side, [&](std::size_t y, unsigned) {
-        for (std::size_t pixel = y * grid.side; pixel < (y + 1) * grid.side; ++pixel) {
+      parallel_for(n_threads, (n_pixels + kAtOnce - 1) / kAtOnce, [&](std::size_t item, unsigned) {
+        for (std::size_t pixel = item * kAtOnce; pixel < std::min(n_pixels, (item + 1) * kAtOnce); ++pixel) {
           const Matrix beam = product(first, response(tile, sky[pixel], freq_hz));
           std::copy(beam.begin(), beam.end(), &beams(pattern, pixel, 0));
         }
@@ -96,9 +121,6 @@ class DipolePart final : public AtermPart {
     });
   }
 
-  std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
-
- private:
   Matrix response(const std::array<MwaArrayFactor, 2>& tile, const LocalSky& sky, double freq_hz) const {
     const double ground = ground_plane_voltage(sky.direction[2], height_m_, freq_hz);
     if (ground == 0) return {};
@@ -131,6 +153,7 @@ class DipolePart final : public AtermPart {
   std::string where_differential_;
   ArrayTables tables_;
   bool is_checked_ = false;
+  KeptDirections<LocalSky> seen_, centre_;
   MwaTiles tiles_;  // of `dipole`: one pattern that does not count
 };
 

@@ -33,6 +33,13 @@ class AtermPart {
   virtual void multiply_at(double time_mjd_s, double freq_hz, const SkyDirection& centre,
                            std::span<const SkyDirection> directions, unsigned n_threads,
                            View<std::complex<float>, 3> jones);
+  /// As those of AtermModel, at a time.
+  virtual const PhasedBeams* phased_beams() const { return nullptr; }
+  virtual void evaluate_phased([[maybe_unused]] double time_mjd_s, [[maybe_unused]] double freq_hz,
+                               [[maybe_unused]] std::span<const SkyDirection> from,
+                               [[maybe_unused]] unsigned n_threads, [[maybe_unused]] PhasedChannel& channel,
+                               [[maybe_unused]] View<double, 2> directions,
+                               [[maybe_unused]] View<std::complex<float>, 3> elements) {}
   virtual std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const = 0;
 
  protected:

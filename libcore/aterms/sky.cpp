@@ -61,22 +61,38 @@ void for_each_pixel(const ApparentPlace& place, const AtermGrid& grid, const Use
     }
 }
 
+/// Aberration turns the field with the direction, about an axis across both.
+LocalSky aberrated(const ApparentPlace& place, const Vec3& place_of_date, const Vec3& north) {
+  const Vec3& pole = place.axes[2];
+  // At the pole itself, where every direction is south, that of the centre's north.
+  Vec3 up = pole - scaled(place_of_date, dot(pole, place_of_date));
+  if (dot(up, up) < 1e-20) up = north;
+  const Vec3 direction = normalised(place_of_date + place.beta);
+  up = normalised(up - scaled(direction, dot(up, direction)));
+  return {direction, up, cross(up, direction)};
+}
+
 }  // namespace
 
 std::vector<LocalSky> local_sky(const SkyFrame& frame, const UtcTime& time, const AtermGrid& grid) {
   const ApparentPlace place(frame, time);
-  const Vec3& pole = place.axes[2];
   std::vector<LocalSky> sky;
   sky.reserve(grid.side * grid.side);
   for_each_pixel(place, grid, [&](const Vec3& place_of_date, const Vec3& north) {
-    // At the pole itself, where every direction is south, that of the centre's north.
-    Vec3 up = pole - scaled(place_of_date, dot(pole, place_of_date));
-    if (dot(up, up) < 1e-20) up = north;
-    // Aberration turns the field with the direction, about an axis across both.
-    const Vec3 direction = normalised(place_of_date + place.beta);
-    up = normalised(up - scaled(direction, dot(up, direction)));
-    sky.push_back({direction, up, cross(up, direction)});
+    sky.push_back(aberrated(place, place_of_date, north));
   });
+  return sky;
+}
+
+std::vector<LocalSky> local_sky(const SkyFrame& frame, const UtcTime& time,
+                                std::span<const SkyDirection> directions) {
+  const ApparentPlace place(frame, time);
+  std::vector<LocalSky> sky;
+  sky.reserve(directions.size());
+  for (const SkyDirection& direction : directions)
+    for_each_pixel(place, {direction, 1, 0, 0}, [&](const Vec3& place_of_date, const Vec3& north) {
+      sky.push_back(aberrated(place, place_of_date, north));
+    });
   return sky;
 }
 

@@ -16,6 +16,9 @@
 
 namespace apsyn {
 
+struct PhasedBeams;
+struct PhasedChannel;
+
 /// The pixels of a subgrid, which covers the whole padded field: pixel (y, x) from 0 lies at the direction
 /// cosines l = ((side - 1) / 2 - x) step_l_rad, m = (y - (side - 1) / 2) step_m_rad about `centre`
 /// (half-integers of the step when the side is even; SIN projection, l east, m north).
@@ -51,6 +54,15 @@ class AtermModel {
   virtual void evaluate_at(std::int64_t slot, double freq_hz, const SkyDirection& centre,
                            std::span<const SkyDirection> directions, unsigned n_threads,
                            View<std::complex<float>, 3> jones) = 0;
+  /// Null unless the model is nothing but beams of stations whose sums over elements may be made elsewhere
+  /// (libcore/beams/phased_beams.h), with the parts that evaluate_phased() gives for a channel: directions
+  /// [direction][ITRF x, y, z] and elements [frame][direction][4].
+  virtual const PhasedBeams* phased_beams() const { return nullptr; }
+  virtual void evaluate_phased([[maybe_unused]] std::int64_t slot, [[maybe_unused]] double freq_hz,
+                               [[maybe_unused]] std::span<const SkyDirection> from,
+                               [[maybe_unused]] unsigned n_threads, [[maybe_unused]] PhasedChannel& channel,
+                               [[maybe_unused]] View<double, 2> directions,
+                               [[maybe_unused]] View<std::complex<float>, 3> elements) {}
   /// One line each on what the grid cannot carry (screens finer than its pixels) at a frequency, or what does
   /// not cover it.
   virtual std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const = 0;

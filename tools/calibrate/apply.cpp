@@ -36,8 +36,8 @@ std::vector<std::string> names_of(const ArrayLayout& layout) {
 
 /// A patch that is subtracted.
 struct Peeled {
-  Peeled(SkyPatch of, const InputInfo& info)
-      : patch(std::make_unique<SkyPatch>(std::move(of))), predictor(patch->sky, info) {}
+  Peeled(SkyPatch of, const InputInfo& info, const imaging::ComponentSumsSetup& setup)
+      : patch(std::make_unique<SkyPatch>(std::move(of))), predictor(patch->sky, info, setup) {}
   std::unique_ptr<SkyPatch> patch;  ///< that the predictor refers to
   SkyPredictor predictor;
   std::optional<std::size_t> direction;    ///< in the solutions
@@ -129,7 +129,7 @@ class Applier {
       if (corrects_) prepare(rows, direction_, options_.corrupt, gains_, gains_of_row_);
       if (!peeled_.empty()) reader_.read_cells(rows, tool_.common().threads);  // coordinates alone
       for (Peeled& peeled : peeled_) {
-        peeled.predictor.predict(block, tool_.common().threads, peeled.model);
+        peeled.predictor.predict(block, peeled.model);
         prepare(rows, peeled.direction, true, peeled.gains, peeled.of_row);
       }
       writer.correct(rows, tool_.common().threads, [&](const CorrectionCells& cells) {
@@ -225,7 +225,10 @@ class Applier {
       const std::optional<std::size_t> direction = solutions.find_direction(name);
       if (solutions.is_directional() && !direction)
         throw UsageError("--subtract {}: {} has no solutions for '{}'", options_.subtract, source_, name);
-      peeled_.emplace_back(std::move(patch), info_);
+      imaging::ComponentSumsSetup setup;
+      setup.n_threads = tool_.common().threads;
+      setup.single = true;
+      peeled_.emplace_back(std::move(patch), info_, setup);
       peeled_.back().direction = direction;
     }
     corrects_ = !options_.direction.empty();

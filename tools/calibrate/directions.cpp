@@ -29,7 +29,8 @@ View<const T, Rank> some_rows(const Buffer<T, Rank>& all, std::size_t first, std
 
 class PatchSolver {
  public:
-  PatchSolver(Tool& tool, const Options& options, const DirectionPlan& plan, VisibilityInput& input,
+  PatchSolver(Tool& tool, const Options& options, const DirectionPlan& plan,
+              const imaging::ComponentSumsSetup& setup, VisibilityInput& input,
               const std::vector<SkyPatch>& patches)
       : tool_(tool),
         options_(options),
@@ -40,7 +41,7 @@ class PatchSolver {
         sums_(info_.windows.size()),
         found_(info_.windows.size()),
         models_(patches.size()) {
-    for (const SkyPatch& patch : patches) predictors_.emplace_back(patch.sky, info_);
+    for (const SkyPatch& patch : patches) predictors_.emplace_back(patch.sky, info_, setup);
     for (auto& sums : sums_) sums.resize(plan.slots.size());
     for (auto& found : found_) found.resize(plan.slots.size());
     reference_ = named_reference(options.reference_antenna, info_);
@@ -79,8 +80,7 @@ class PatchSolver {
     input_.read_cells(block_, n_threads_);
     drop_short_and_long(options_.selection, info_, rows);
     tool_.stage("predict");
-    for (std::size_t d = 0; d < predictors_.size(); ++d)
-      predictors_[d].predict(block_, n_threads_, models_[d]);
+    for (std::size_t d = 0; d < predictors_.size(); ++d) predictors_[d].predict(block_, models_[d]);
     tool_.stage("accumulate");
     const std::size_t n = rows.ant1.size();
     station_.resize_for_overwrite({n, 2});
@@ -267,8 +267,9 @@ std::vector<std::string> DirectionPlan::describe() const {
 }
 
 std::vector<ChainResult> solve_patches(Tool& tool, const Options& options, const DirectionPlan& plan,
-                                       VisibilityInput& input, const std::vector<SkyPatch>& patches) {
-  return PatchSolver(tool, options, plan, input, patches).solve();
+                                       const imaging::ComponentSumsSetup& setup, VisibilityInput& input,
+                                       const std::vector<SkyPatch>& patches) {
+  return PatchSolver(tool, options, plan, setup, input, patches).solve();
 }
 
 }  // namespace apsyn::calibrate

@@ -14,6 +14,7 @@
 #include "tools/calibrate/input.h"
 #include "tools/calibrate/options.h"
 #include "tools/imaging/calibration/slots.h"
+#include "tools/imaging/components/component_sums.h"
 
 namespace apsyn::calibrate {
 
@@ -40,8 +41,10 @@ class DirectionPlan {
   std::uint64_t bytes_ = 0;
 };
 
-/// Results by [direction], each a chain of one term. FailureError "no usable data" if no solution was found.
+/// Results by [direction], each a chain of one term; `setup` tells how patches are predicted. FailureError
+/// "no usable data" if no solution was found.
 std::vector<ChainResult> solve_patches(Tool& tool, const Options& options, const DirectionPlan& plan,
-                                       VisibilityInput& input, const std::vector<SkyPatch>& patches);
+                                       const imaging::ComponentSumsSetup& setup, VisibilityInput& input,
+                                       const std::vector<SkyPatch>& patches);
 
 }  // namespace apsyn::calibrate

@@ -63,9 +63,10 @@ class ImageModelSource final : public ModelSource {
   }
   std::size_t n_planes() const override { return info_.products.size(); }
   SumKind jones_kind() const override {
-    const bool intensity = std::all_of(groups_.begin(), groups_.end(), [](const ModelGroup& group) {
-      return group.names() == std::vector<std::string>{"I"};
-    });
+    const bool intensity = settings_.imaging.aterms.empty() &&
+                           std::all_of(groups_.begin(), groups_.end(), [](const ModelGroup& group) {
+                             return group.names() == std::vector<std::string>{"I"};
+                           });
     return intensity ? SumKind::jones_unpolarised : SumKind::jones_general;
   }
   std::uint64_t bytes() const override { return bytes_; }

@@ -62,7 +62,7 @@ DataFacts facts_of(const InputInfo& info) {
 }
 
 /// A term in several directions.
-void run_directions(Tool& tool, const Options& options, VisibilityInput& input) {
+void run_directions(Tool& tool, const Options& options, const SkyInput& sky, VisibilityInput& input) {
   const std::vector<SkyPatch> patches = choose_patches(options);
   const DirectionPlan plan(tool, options, input.info(), patches.size());
   tool.report_plan(plan.describe());
@@ -70,7 +70,7 @@ void run_directions(Tool& tool, const Options& options, VisibilityInput& input) 
     tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(plan.bytes()))));
     return;
   }
-  const std::vector<ChainResult> results = solve_patches(tool, options, plan, input, patches);
+  const std::vector<ChainResult> results = solve_patches(tool, options, plan, sky.setup, input, patches);
   for (std::size_t d = 0; d < patches.size(); ++d)
     for (const std::string& line : summarise(results[d])) log_info("{}: {}", patches[d].name, line);
   const Solutions solutions = make_solutions(results, patches, input.info(), history_of(tool, input.info()));
@@ -102,7 +102,7 @@ std::string follow_report(std::size_t interval, double age_s, const std::string&
 
 /// Interval by interval. An interval without usable data leaves the gains of the previous one in their files;
 /// any other failure, such as one in writing, ends the run.
-void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
+void run_follow(Tool& tool, const Options& options, const SkyInput* sky, VisibilityInput& input) {
   if (!input.info().is_stream)
     throw UsageError("--follow: {} is a Measurement Set: follow a visibility stream, or leave it out",
                      options.input());
@@ -115,7 +115,7 @@ void run_follow(Tool& tool, const Options& options, VisibilityInput& input) {
     const double now_mjd_s = input.info().integrations.back().time_mjd_s;
     // Opened again for each interval, whose field may differ: a stream without a tracked phase centre follows
     // the zenith.
-    const std::unique_ptr<ModelSource> model = open_model(tool, options, input);
+    const std::unique_ptr<ModelSource> model = open_model(tool, options, sky, input);
     const ChainPlan plan(tool, options, input.info(), *model);
     std::string why_held, figures;
     std::optional<ChainResult> result;
@@ -155,10 +155,15 @@ void run_solve(Tool& tool, Options& options) {
   std::unique_ptr<VisibilityInput> input = open_input(options);
   check_formats(tool, options);
   if (options.applies()) look_at_output_column(options);
-  if (options.models.empty()) tool.device(CudaSupport::none);
-  if (options.follow) return run_follow(tool, options, *input);
-  if (!options.directions.empty()) return run_directions(tool, options, *input);
-  std::unique_ptr<ModelSource> model = open_model(tool, options, *input);
+  std::optional<SkyInput> sky;
+  if (!options.sky.empty())
+    sky = open_sky(tool, options, input->info());
+  else if (options.models.empty())
+    tool.device(CudaSupport::none);
+  const SkyInput* const sky_or_null = sky ? &*sky : nullptr;
+  if (options.follow) return run_follow(tool, options, sky_or_null, *input);
+  if (!options.directions.empty()) return run_directions(tool, options, *sky, *input);
+  std::unique_ptr<ModelSource> model = open_model(tool, options, sky_or_null, *input);
   const ChainPlan plan(tool, options, input->info(), *model);
   std::vector<std::string> lines{model->describe()};
   for (const std::string& line : plan.describe()) lines.push_back(line);

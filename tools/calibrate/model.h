@@ -11,8 +11,11 @@
 #include "kernels/calibrate/sums.h"
 #include "libcore/base/view.h"
 #include "libcore/cli/tool.h"
+#include "libcore/sky/aterms.h"
+#include "libcore/sky/sky_model.h"
 #include "tools/calibrate/input.h"
 #include "tools/calibrate/options.h"
+#include "tools/imaging/components/component_sums.h"
 
 namespace apsyn::calibrate {
 
@@ -37,8 +40,20 @@ class ModelSource {
   virtual std::uint64_t bytes() const { return 0; }
 };
 
-/// UsageError when no model is named and the set has no MODEL_DATA; FailureError "no usable data" for a model
-/// without any flux.
-std::unique_ptr<ModelSource> open_model(Tool& tool, const Options& options, VisibilityInput& input);
+/// The components of --sky, and how they are predicted.
+struct SkyInput {
+  SkyModel sky;
+  std::unique_ptr<AtermModel> aterms;
+  imaging::ComponentSumsSetup setup;
+};
+
+/// Chooses the device, too. FailureError "no usable data" for a sky without any flux; DataError as
+/// open_aterms().
+SkyInput open_sky(const Tool& tool, const Options& options, const InputInfo& info);
+
+/// `sky`, that of --sky, or null, must outlive the result. UsageError when no model is named and the set has
+/// no MODEL_DATA.
+std::unique_ptr<ModelSource> open_model(Tool& tool, const Options& options, const SkyInput* sky,
+                                        VisibilityInput& input);
 
 }  // namespace apsyn::calibrate

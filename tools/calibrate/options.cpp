@@ -43,6 +43,11 @@ void declare_model(Tool& tool, Options& options) {
   tool.add_files("-m,--model", options.models,
                  "model image in JY/PIXEL, or a text sky model; may be repeated")
       ->allow_extra_args(false);
+  tool.heading(headings::kAterms);
+  tool.add_file("--aterms", options.selection.aterms,
+                "let the model be seen through A-terms: a configuration, apsyn-aterms(5)");
+  add_primary_beam_option(tool, options.selection);
+  add_beam_data_option(tool, options.selection);
 }
 
 void declare_selection(Tool& tool, Options& options) {
@@ -265,6 +270,14 @@ void check_follow(Options& options) {
 }
 
 void check_model(const Options& options) {
+  if (!options.selection.aterms.empty()) {
+    const std::string name = options.selection.aterms_text.empty() ? "--aterms" : "--primary-beam";
+    if (options.sky.empty() && options.models.empty())
+      throw UsageError("{}: the model of a column is taken as it is: give one with --sky or --model", name);
+    if (!options.directions.empty())
+      throw UsageError("{}: not with --directions, whose solutions take up the beam: leave one of them out",
+                       name);
+  }
   const int n = (options.sky.empty() ? 0 : 1) + (options.model_column.empty() ? 0 : 1) +
                 (options.models.empty() ? 0 : 1);
   if (n > 1)
@@ -290,14 +303,14 @@ void check_options(Tool& tool, Options& options) {
             "{}: solutions: name what to make of them with --export, for example --export cal.csv",
             options.input());
       refuse(app,
-             {"--sky", "--model", "--model-column", "--directions", "--output-column", "--report",
-              "--corrupt", "--follow"},
+             {"--sky", "--model", "--model-column", "--aterms", "--primary-beam", "--directions",
+              "--output-column", "--report", "--corrupt", "--follow"},
              "goes with a Measurement Set, not with solutions");
       return;
     case Mode::apply:
       refuse(app,
-             {"--solve", "--model", "--model-column", "--directions", "--interval", "--channels-per-solution",
-              "--robust", "--normalise", "--report", "--follow"},
+             {"--solve", "--model", "--model-column", "--aterms", "--primary-beam", "--directions",
+              "--interval", "--channels-per-solution", "--robust", "--normalise", "--report", "--follow"},
              "goes with solving, and --apply takes solutions that are there: leave one of them out");
       if (options.subtract.empty() != options.sky.empty())
         throw UsageError("{}",

@@ -98,7 +98,8 @@ std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& options, c
     Job job{make_task(tool, options, model, part, target), nullptr};
     if (job.task.n_visibilities == 0) continue;
     if (model.groups.empty())
-      job.predictor = std::make_unique<ComponentsPredictor>(tool, options, model.sky, target);
+      job.predictor =
+          std::make_unique<ComponentsPredictor>(tool, options, device, model.sky, target, job.task);
     else
       job.predictor =
           std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], target, job.task);

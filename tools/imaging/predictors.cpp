@@ -43,69 +43,43 @@ View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::siz
 }
 
 ComponentsPredictor::ComponentsPredictor(const Tool& tool, const PredictionOptions& options,
-                                         const SkyModel& sky, const PredictionTarget& target)
-    : Predictor(share_rows(tool.ranks(), 1)),
-      sky_(sky),
-      centre_(target.phase_centre()),
-      n_threads_(tool.common().threads) {
-  if (options.imaging.aterms.empty()) return;
-  set_beam_data_folder(options.imaging.beam_data);
-  aterms_ = open_aterms({options.imaging.aterms, options.imaging.aterms_text}, target.layout(),
-                        are_circular(target.products()), target.tables(options.compared_column()));
+                                         const Device& device, const SkyModel& sky,
+                                         const PredictionTarget& target, const Task& task)
+    : Predictor(share_rows(tool.ranks(), 1)), sky_(sky), centre_(target.phase_centre()) {
+  setup_.device = device;
+  setup_.n_threads = tool.common().threads;
+  setup_.max_matrix_bytes = memory_for_data(tool.common().max_memory_bytes) / 16;
+  if (!options.imaging.aterms.empty()) {
+    set_beam_data_folder(options.imaging.beam_data);
+    aterms_ = open_aterms({options.imaging.aterms, options.imaging.aterms_text}, target.layout(),
+                          are_circular(target.products()), target.tables(options.compared_column()));
+    setup_.aterms = aterms_.get();
+  }
+  const double n_values = std::min(static_cast<double>(task.max_block), task.n_visibilities) *
+                          static_cast<double>(planes().size());
+  bytes_ = component_sums_bytes(setup_, sky.components.size(), target.channel_hz().size(),
+                                static_cast<std::uint64_t>(n_values));
 }
 
 std::vector<std::string> ComponentsPredictor::describe() const {
-  return {fmt::format("{} components{}, summed in float64", sky_.components.size(),
-                      aterms_ ? " through the A-terms of each station" : "")};
+  return {fmt::format("{} components{}, summed in {}", sky_.components.size(),
+                      aterms_ ? " through the A-terms of each station" : "",
+                      setup_.device.kind == Device::Kind::cuda ? "single precision on a GPU" : "float64")};
 }
 
 void ComponentsPredictor::predict(const PredictionBlock& block, View<std::complex<float>, 3> data) {
   const std::vector<double> channel_hz(block.at.channel_hz.begin(), block.at.channel_hz.end());
-  if (channel_hz != channel_hz_) {
-    sum_ = std::make_unique<simulate::ComponentPredictor>(sky_, centre_, channel_hz);
+  if (!sums_ || channel_hz != channel_hz_) {
+    sums_.reset();  // its memory, before the next one's
+    sums_ = std::make_unique<ComponentSums>(sky_, centre_, channel_hz, setup_);
     channel_hz_ = channel_hz;
   }
   const std::size_t first = share_.first_row(data.extent(0)), n = share_.n_rows(data.extent(0));
   if (n == 0) return;
-  if (aterms_) return predict_through(block, first, n, rows_of(data, first, n));
   const GridBlock own =
-      apsyn::rows_of(GridBlock{block.at.uvw_m, block.at.path_m, {}, {}, {}, {}, {}}, first, n);
-  sum_->predict(own.uvw_m, own.path_m, n_threads_, rows_of(data, first, n));
-}
-
-void ComponentsPredictor::predict_through(const PredictionBlock& block, std::size_t first, std::size_t n,
-                                          View<std::complex<float>, 3> data) {
-  constexpr std::uint64_t kMaxBytes = std::uint64_t{32} << 20;  // of the matrices of a batch of components
-  const std::size_t n_stations = aterms_->n_stations(), n_chan = channel_hz_.size();
-  const std::size_t n_sources = sky_.components.size();
-  const std::size_t batch = std::clamp<std::size_t>(
-      kMaxBytes / (4 * sizeof(std::complex<float>) * std::max<std::size_t>(1, n_stations * n_chan)), 1,
-      std::max<std::size_t>(1, n_sources));
-  std::vector<SkyDirection> directions;
-  for (const SkyComponent& component : sky_.components) directions.push_back(component.direction);
-  Buffer<std::complex<double>, 3> sums(data.shape());
-  Buffer<std::complex<float>, 4> jones;
-  // Rows of one time slot are consecutive.
-  for (std::size_t row = first; row < first + n;) {
-    const std::int64_t slot = aterms_->slot_of(block.at.time_mjd_s[row]);
-    std::size_t end = row + 1;
-    while (end < first + n && aterms_->slot_of(block.at.time_mjd_s[end]) == slot) ++end;
-    const GridBlock own = apsyn::rows_of(
-        GridBlock{block.at.uvw_m, block.at.path_m, {}, {}, {}, block.at.station, {}}, row, end - row);
-    const std::size_t n_values = n_chan * 4;
-    const View<std::complex<double>, 3> to{sums.data() + (row - first) * n_values, {end - row, n_chan, 4}};
-    for (std::size_t source = 0; source < n_sources; source += batch) {
-      const std::size_t n_own = std::min(batch, n_sources - source);
-      jones.resize({n_chan, n_stations, n_own, 4});
-      for (std::size_t chan = 0; chan < n_chan; ++chan)
-        aterms_->evaluate_at(slot, channel_hz_[chan], centre_, {directions.data() + source, n_own},
-                             n_threads_, jones.view()[chan]);
-      sum_->add_through(own.uvw_m, own.path_m, own.station, {source, jones}, n_threads_, to);
-    }
-    row = end;
-  }
-  for (std::size_t i = 0; i < data.size(); ++i)
-    data.data()[i] = static_cast<std::complex<float>>(sums.data()[i]);
+      apsyn::rows_of(GridBlock{block.at.uvw_m, block.at.path_m, {}, {}, {}, block.at.station, {}}, first, n);
+  sums_->predict({own.uvw_m, own.path_m, own.station, std::span(block.at.time_mjd_s).subspan(first, n)},
+                 rows_of(data, first, n));
 }
 
 ImagePredictor::ImagePredictor(const Tool& tool, const PredictionOptions& options, const Device& device,

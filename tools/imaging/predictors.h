@@ -23,6 +23,7 @@
 #include "libcore/sky/sky_model.h"
 #include "libcore/system/device.h"
 #include "libcore/visibility/stokes.h"
+#include "tools/imaging/components/component_sums.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/prediction_options.h"
 #include "tools/imaging/rank_share.h"
@@ -82,8 +83,8 @@ View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::siz
 
 class ComponentsPredictor final : public Predictor {
  public:
-  ComponentsPredictor(const Tool& tool, const PredictionOptions& options, const SkyModel& sky,
-                      const PredictionTarget& target);
+  ComponentsPredictor(const Tool& tool, const PredictionOptions& options, const Device& device,
+                      const SkyModel& sky, const PredictionTarget& target, const Task& task);
   std::vector<std::string> planes() const override {
     return aterms_ ? kCorrelationNames : simulate::stokes_of(sky_);
   }
@@ -94,17 +95,16 @@ class ComponentsPredictor final : public Predictor {
   std::vector<std::string> describe() const override;
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
- private:
-  /// Predicts through A-terms, evaluated for each channel.
-  void predict_through(const PredictionBlock& block, std::size_t first, std::size_t n,
-                       View<std::complex<float>, 3> data);
+  std::uint64_t bytes() const override { return bytes_; }
 
+ private:
   const SkyModel& sky_;
   SkyDirection centre_;
-  unsigned n_threads_;
-  std::vector<double> channel_hz_;
-  std::unique_ptr<simulate::ComponentPredictor> sum_;
   std::unique_ptr<AtermModel> aterms_;
+  ComponentSumsSetup setup_;
+  std::uint64_t bytes_ = 0;
+  std::vector<double> channel_hz_;  ///< of the sums
+  std::unique_ptr<ComponentSums> sums_;
 };
 
 class ImagePredictor final : public Predictor {

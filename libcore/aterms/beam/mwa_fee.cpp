@@ -39,22 +39,54 @@ class MwaFeePart final : public AtermPart {
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                 View<std::complex<float>, 4> jones) override {
     choose_frequency(freq_hz);
+    const StationSky sky = sky_at(time_mjd_s);
+    const Buffer<SkyVector, 2> pixels = sky.on_grid(grid);
+    multiply_in({pixels.data(), pixels.size()}, sky.at(centre_of(grid)), n_threads,
+                {jones.data(), {jones.extent(0), pixels.size(), 4}});
+  }
+
+  void multiply_at(double time_mjd_s, double freq_hz, const SkyDirection& centre,
+                   std::span<const SkyDirection> directions, unsigned n_threads,
+                   View<std::complex<float>, 3> jones) override {
+    choose_frequency(freq_hz);
+    const double middle_mjd_s = interval_.middle(time_mjd_s);
+    const auto see = [&](std::span<const SkyDirection> from) {
+      const StationSky sky = sky_at(time_mjd_s);
+      std::vector<SkyVector> seen;
+      for (const SkyDirection& direction : from) seen.push_back(sky.at(direction));
+      return seen;
+    };
+    const std::span<const SkyDirection> middle(&centre, 1);
+    const auto& there = centre_.at(middle_mjd_s, middle, [&] { return see(middle); });
+    const auto& pixels = seen_.at(middle_mjd_s, directions, [&] { return see(directions); });
+    multiply_in(pixels, there.front(), n_threads, jones);
+  }
+
+  std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
+
+ private:
+  StationSky sky_at(double time_mjd_s) {
     const UtcTime time = from_mjd_seconds(interval_.middle(time_mjd_s));
     if (!std::exchange(is_checked_, true)) warn_of_no_delays(tiles_, tables_, frame_, time);
-    const StationSky sky(frame_, site_, time);
+    return StationSky(frame_, site_, time);
+  }
+
+  /// jones [station][direction][4] := jones J.
+  void multiply_in(std::span<const SkyVector> pixels, const SkyVector& centre, unsigned n_threads,
+                   View<std::complex<float>, 3> jones) const {
+    constexpr std::size_t kAtOnce = 64;
     const Mat3 enu = enu_rotation(site_);
     const auto local = [&](const SkyVector& there) {
       return SkyVector{apsyn::multiply(enu, there.direction), apsyn::multiply(enu, there.north)};
     };
-    const Buffer<SkyVector, 2> pixels = sky.on_grid(grid);
-    const SkyVector centre = local(sky.at(centre_of(grid)));
     const std::size_t n_pixels = pixels.size();
     Buffer<std::complex<double>, 3> all({beams_.size(), n_pixels, 4});
     for (std::size_t pattern = 0; pattern < beams_.size(); ++pattern) {
-      const Jones left = is_differential_ ? inverse_or_zero(response(beams_[pattern], centre)) : kUnitJones;
-      parallel_for(n_threads, grid.side, [&](std::size_t y, unsigned) {
-        for (std::size_t i = y * grid.side; i < (y + 1) * grid.side; ++i) {
-          const Jones j = product(left, response(beams_[pattern], local(pixels.data()[i])));
+      const Jones left =
+          is_differential_ ? inverse_or_zero(response(beams_[pattern], local(centre))) : kUnitJones;
+      parallel_for(n_threads, (n_pixels + kAtOnce - 1) / kAtOnce, [&](std::size_t item, unsigned) {
+        for (std::size_t i = item * kAtOnce; i < std::min(n_pixels, (item + 1) * kAtOnce); ++i) {
+          const Jones j = product(left, response(beams_[pattern], local(pixels[i])));
           std::copy(j.begin(), j.end(), &all(pattern, i, 0));
         }
       });
@@ -70,9 +102,6 @@ class MwaFeePart final : public AtermPart {
     });
   }
 
-  std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
-
- private:
   /// Files have a pattern every 1.28 MHz.
   void choose_frequency(double freq_hz) {
     if (freq_hz == wanted_hz_) return;
@@ -106,6 +135,7 @@ class MwaFeePart final : public AtermPart {
   Site site_;
   SkyFrame frame_;
   ArrayTables tables_;
+  KeptDirections<SkyVector> seen_, centre_;
   MwaTiles tiles_;
   bool is_checked_ = false;
   std::shared_ptr<const MwaFeeSource> source_;

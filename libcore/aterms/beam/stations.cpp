@@ -10,6 +10,7 @@
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
+#include "libcore/beams/phased_beams.h"
 #include "libcore/beams/station_grid.h"
 #include "libcore/formats/beam_files/beam_files.h"
 #include "libcore/formats/ms/station_tables.h"
@@ -107,6 +108,8 @@ class StationPart final : public AtermPart {
                   "skala40_wave",
                   entry.where("element_response_model"), station.name, field.elements_m.size(),
                   model->n_elements());
+    const bool are_embedded = lower(entry.text("element_response_model", "default")) == "skalow_feko";
+    phased_ = apsyn::phased_beams(array_, part_, are_embedded);
   }
 
   std::int64_t slot_of(double time_mjd_s) const override { return interval_.index(time_mjd_s); }
@@ -130,6 +133,31 @@ class StationPart final : public AtermPart {
     see(sky, interval_.middle(time_mjd_s), directions);
     multiply_station_beams(array_, part_, elements, at, seen_, left_factors(sky, elements, at), n_threads,
                            {jones.data(), {jones.extent(0), 1, directions.size(), 4}});
+  }
+
+  const PhasedBeams* phased_beams() const override { return phased_ ? &*phased_ : nullptr; }
+
+  void evaluate_phased(double time_mjd_s, double freq_hz, std::span<const SkyDirection> from,
+                       unsigned n_threads, PhasedChannel& channel, View<double, 2> directions,
+                       View<std::complex<float>, 3> elements) override {
+    const double middle_mjd_s = interval_.middle(time_mjd_s);
+    const StationSky sky(frame_, site_, from_mjd_seconds(middle_mjd_s));
+    const ElementResponses responses = elements_at(freq_hz);
+    const StationPointing at = pointing(sky, freq_hz);
+    see(sky, middle_mjd_s, from);
+    channel.freq_hz = freq_hz;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      channel.delay_hz[axis] = at.delay_freq_hz * at.delay[axis];
+      channel.tile_hz[axis] = at.delay_freq_hz * at.tile[axis];
+      for (std::size_t i = 0; i < from.size(); ++i) directions(i, axis) = seen_(0, i).direction[axis];
+    }
+    channel.left = left_factors(sky, responses, at);
+    for (std::size_t i = 0; i < channel.left.size(); ++i)
+      channel.left[i] =
+          scaled(channel.left[i],
+                 1.0 / static_cast<double>(std::max<std::size_t>(1, array_.stations[i].fields.size())));
+    fill_phased_elements(*phased_, array_.kind, part_, responses, {seen_.data(), {from.size()}}, n_threads,
+                         elements);
   }
 
   std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
@@ -217,6 +245,7 @@ class StationPart final : public AtermPart {
   bool use_channel_freq_;
   std::vector<std::shared_ptr<const Element>> models_;
   AppliedBeam applied_;
+  std::optional<PhasedBeams> phased_;
   ElementResponses elements_;
   double elements_hz_ = 0, seen_mjd_s_ = 0;
   std::vector<SkyDirection> seen_from_;

@@ -5,6 +5,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/beams/dish.h"
+#include "libcore/beams/phased_beams.h"
 #include "libcore/files/input.h"
 #include "libcore/formats/beam_files/beam_files.h"
 #include "libcore/measures/coordinates.h"
@@ -175,6 +176,99 @@ BOOST_AUTO_TEST_CASE(directions_agree_with_pixels) {
   for (std::size_t i = 0; i < at.size(); ++i)
     worst = std::max(worst, std::abs(std::complex<double>(at.data()[i]) - std::complex<double>(j.data()[i])));
   BOOST_TEST(worst < 2e-6);
+}
+
+// Beams of stations taken apart: their parts, put together one by one, are the A-terms again.
+BOOST_AUTO_TEST_CASE(stations_come_apart_into_phases_and_elements) {
+  const BeamSet set = oskar_set();
+  const SkyDirection centre{330 * kRadPerDeg, -20 * kRadPerDeg};
+  std::vector<SkyDirection> directions;
+  for (std::size_t i = 0; i < 6; ++i)
+    directions.push_back(
+        unproject(centre, 0.02 * static_cast<double>(i), -0.01 * static_cast<double>(i * i)));
+  for (const char* text : {"beam.element_response_model = skala40_wave",
+                           "beam.element_response_model = oskar_dipole\nbeam.differential = true",
+                           "beam.element_response_model = oskar_dipole\nbeam.beam_mode = array_factor"}) {
+    const auto model = set.open(text);
+    const PhasedBeams* const beams = model->phased_beams();
+    BOOST_TEST_REQUIRE(beams != nullptr);
+    const std::int64_t slot = model->slot_of(5279054405.0);
+    const std::size_t n_stations = beams->stations.size(), n = directions.size();
+    Buffer<std::complex<float>, 3> jones({n_stations, n, 4}), elements({beams->frames.size(), n, 4});
+    Buffer<double, 2> itrf({n, 3});
+    model->evaluate_at(slot, 101e6, centre, directions, 2, jones);
+    PhasedChannel channel;
+    model->evaluate_phased(slot, 101e6, directions, 2, channel, itrf, elements);
+    double worst = 0;
+    for (std::size_t station = 0; station < n_stations; ++station)
+      for (std::size_t i = 0; i < n; ++i) {
+        Jones sum{};
+        for (const PhasedBeams::Field& field : beams->stations[station])
+          for (std::size_t row = 0; row < 2; ++row) {
+            std::complex<double> factor = 0;
+            for (const Vec3& r_m : field.elements_m[row]) {
+              double turns = 0;
+              for (std::size_t axis = 0; axis < 3; ++axis)
+                turns += r_m[axis] * (channel.freq_hz * itrf(i, axis) - channel.delay_hz[axis]) /
+                         kSpeedOfLight_m_s;
+              factor += std::polar(1.0, 2 * kPi * turns);
+            }
+            factor /= static_cast<double>(field.elements_m[row].size());
+            for (std::size_t e = 2 * row; e < 2 * row + 2; ++e)
+              sum[e] += factor * std::complex<double>(elements(field.frame, i, e));
+          }
+        const Jones expected = product(channel.left[station], sum);
+        for (std::size_t e = 0; e < 4; ++e)
+          worst = std::max(worst, std::abs(std::complex<double>(jones(station, i, e)) - expected[e]));
+      }
+    BOOST_TEST(worst < 2e-6);
+  }
+  BOOST_TEST(
+      set.open("beam.element_response_model = oskar_dipole\nbeam.beam_mode = element")->phased_beams() ==
+      nullptr);
+}
+
+// The same of models that keep where directions are for all channels of a slot: other channels, times,
+// directions and centres are not taken for them.
+BOOST_AUTO_TEST_CASE(directions_of_tiles_and_dipoles_are_those_of_their_time) {
+  const Folder folder;
+  std::filesystem::copy_file(APSYN_TEST_DATA "/mwa-fee-synthetic.h5",
+                             folder.path + "/mwa_full_embedded_element_pattern.h5");
+  const std::string tiles = "\nbeam.delays = [ 0 3 6 9 0 3 32 9 0 3 6 9 0 3 6 9 ]\nbeam.update_interval = 60";
+  const Sky sky;
+  const SkyDirection east{sky.zenith.ra_rad + 0.2, sky.zenith.dec_rad},
+      north{sky.zenith.ra_rad, sky.zenith.dec_rad + 0.1};
+  for (const std::string& text :
+       {std::string("dipole\nbeam.height = 30cm\nbeam.differential = true"),
+        "mwa" + tiles + "\nbeam.differential = true", "mwa-fee\nbeam.data = " + folder.path + tiles,
+        "mwa-fee\nbeam.data = " + folder.path + tiles + "\nbeam.differential = true"}) {
+    const auto model =
+        open_aterms(folder.file("a.conf", "aterms = [ beam ]\nbeam.model = " + text), three_stations());
+    const auto check = [&](double time_mjd_s, double freq_hz, const SkyDirection& centre) {
+      const AtermGrid grid{centre, 2, 0.05, 0.04};
+      const std::int64_t slot = model->slot_of(time_mjd_s);
+      Buffer<std::complex<float>, 4> pixels({3, 2, 2, 4});
+      pixels.fill({1e30f, 1e30f});
+      model->evaluate(slot, freq_hz, grid, 2, pixels);
+      std::vector<SkyDirection> directions;
+      for (std::size_t i = 0; i < 4; ++i)
+        directions.push_back(unproject(centre, grid.l(i % 2), grid.m(i / 2)));
+      Buffer<std::complex<float>, 3> at({3, 4, 4});
+      at.fill({1e30f, 1e30f});
+      model->evaluate_at(slot, freq_hz, centre, directions, 2, at);
+      double worst = 0;
+      for (std::size_t i = 0; i < at.size(); ++i)
+        worst = std::max(
+            worst, std::abs(std::complex<double>(at.data()[i]) - std::complex<double>(pixels.data()[i])));
+      return worst;
+    };
+    BOOST_TEST_CONTEXT(text) {
+      for (const double freq_hz : {150.4e6, 151.2e6})
+        for (const auto& [time_mjd_s, centre] :
+             {std::pair{kTime_mjd_s, east}, {kTime_mjd_s, north}, {kTime_mjd_s + 3600, north}})
+          BOOST_TEST(check(time_mjd_s, freq_hz, centre) < 2e-6);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

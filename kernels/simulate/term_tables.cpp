@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/simulate/term_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <numbers>
+
+#include "kernels/simulate/channel_runs.h"
+#include "kernels/simulate/component_geometry.h"
+#include "kernels/simulate/components.h"
+#include "libcore/base/constants.h"
+
+namespace apsyn::simulate {
+namespace {
+
+/// Deviations from steady steps, relative to the frequency: 1e-7 of a turn at 1e5 wavelengths.
+constexpr double kSteady = 1e-12;
+
+/// The length of runs for which the fewest operations are expected: a run takes some 55 to find a phase and
+/// its step, and `per_channel` for each of its channels, used or not.
+std::size_t best_length(const std::vector<double>& per_m, std::size_t longest, std::size_t per_channel) {
+  std::size_t best = longest, least = SIZE_MAX;
+  for (std::size_t length = longest; length >= 4; length /= 2) {
+    const std::size_t cost = channel_runs(per_m, length, kSteady).size() * (55 + per_channel * length);
+    if (cost < least) {
+      least = cost;
+      best = length;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+TermTables make_term_tables(const SkyModel& sky, const SkyDirection& centre,
+                            const std::vector<double>& channel_hz, bool through) {
+  TermTables tables;
+  tables.n_planes = through ? 4 : stokes_of(sky).size();
+  tables.n_chan = channel_hz.size();
+  std::vector<double> per_m;
+  for (const double hz : channel_hz) per_m.push_back(hz / kSpeedOfLight_m_s);
+  // Sums of a longer run of four planes do not fit into registers.
+  const std::size_t length = tables.run_length =
+      tables.n_planes == 1 ? best_length(per_m, 16, 6) : best_length(per_m, 8, through ? 52 : 12);
+  for (const ChannelRun& run : channel_runs(per_m, length, kSteady)) {
+    tables.runs.push_back({run.first_per_m + static_cast<double>(length / 2) * run.step_per_m, run.step_per_m,
+                           static_cast<std::uint32_t>(run.first), static_cast<std::uint32_t>(run.n)});
+    for (std::size_t i = 0; i < length; ++i) {
+      const double at = per_m[run.first + std::min(i, run.n - 1)];
+      tables.exponent.push_back(static_cast<float>(std::numbers::log2e * at * at));
+    }
+  }
+  const std::size_t n_components = sky.components.size();
+  tables.brightness.resize(through ? n_components * tables.n_chan * 4 : 0);
+  tables.stokes.resize(through ? 0 : tables.runs.size() * n_components * tables.n_planes * length / 4);
+  for (std::size_t c = 0; c < n_components; ++c) {
+    const ComponentGeometry geometry = component_geometry(sky.components[c], centre);
+    TermComponent& to = tables.components.emplace_back();
+    to.is_extended = geometry.is_extended;
+    for (std::size_t i = 0; i < 3; ++i) {
+      to.path[i] = geometry.path[i];
+      to.major_axis[i] = static_cast<float>(geometry.major_axis[i]);
+      to.minor_axis[i] = static_cast<float>(geometry.minor_axis[i]);
+    }
+    for (std::size_t r = 0; r < tables.runs.size(); ++r)
+      for (std::size_t i = 0; i < tables.runs[r].n; ++i) {
+        const std::size_t chan = tables.runs[r].first + i;
+        const std::array<double, 4> stokes = flux_at(sky.components[c], channel_hz[chan]);
+        for (std::size_t plane = 0; plane < tables.n_planes; ++plane) {
+          const std::size_t at = ((r * n_components + c) * length + i) * tables.n_planes + plane;
+          (through ? tables.brightness[(c * tables.n_chan + chan) * 4 + plane]
+                   : tables.stokes[at / 4].of[at % 4]) = static_cast<float>(stokes[plane]);
+        }
+      }
+  }
+  return tables;
+}
+
+std::vector<MatrixBatch> matrix_batches(const TermTables& tables, std::size_t n_stations,
+                                        std::size_t max_matrices) {
+  std::vector<MatrixBatch> batches;
+  const std::size_t n_components = tables.components.size();
+  if (n_components == 0 || n_stations == 0) return batches;
+  for (std::size_t run = 0, n_runs = 0; run < tables.runs.size(); run += n_runs) {
+    std::size_t n_chan = tables.runs[run].n;
+    for (n_runs = 1; run + n_runs < tables.runs.size(); ++n_runs) {
+      const std::size_t more = n_chan + tables.runs[run + n_runs].n;
+      if (more * n_components * n_stations > max_matrices) break;
+      n_chan = more;
+    }
+    const std::size_t at_once =
+        std::clamp<std::size_t>(max_matrices / (n_chan * n_stations), 1, n_components);
+    for (std::size_t first = 0; first < n_components; first += at_once)
+      batches.push_back(
+          {first, std::min(at_once, n_components - first), run, n_runs, tables.runs[run].first, n_chan});
+  }
+  return batches;
+}
+
+void order_rows(View<const double, 2> uvw_m, View<const double, 1> path_m,
+                View<const std::uint32_t, 2> station, std::size_t first, std::size_t n, TermRow* rows) {
+  // A tile of 8 x 16 stations has as many baselines as a block of threads.
+  constexpr std::size_t kTileP = 8, kTileQ = 16;
+  const auto row_of = [&](std::size_t i) {
+    const std::size_t row = first + i;
+    return TermRow{uvw_m(row, 0),
+                   uvw_m(row, 1),
+                   uvw_m(row, 2),
+                   path_m.size() == 0 ? 0 : path_m(row),
+                   station.size() == 0 ? 0 : station(row, 0),
+                   station.size() == 0 ? 0 : station(row, 1),
+                   static_cast<std::uint32_t>(row),
+                   0};
+  };
+  if (station.size() == 0) {
+    for (std::size_t i = 0; i < n; ++i) rows[i] = row_of(i);
+    return;
+  }
+  std::size_t n_stations = 1;
+  for (std::size_t i = 0; i < n; ++i)
+    n_stations = std::max<std::size_t>(
+        n_stations, std::size_t{1} + std::max(station(first + i, 0), station(first + i, 1)));
+  const std::size_t n_q = (n_stations + kTileQ - 1) / kTileQ, n_p = (n_stations + kTileP - 1) / kTileP;
+  const auto tile_of = [&](std::size_t i) {
+    return station(first + i, 0) / kTileP * n_q + station(first + i, 1) / kTileQ;
+  };
+  std::vector<std::size_t> next(n_p * n_q + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) ++next[tile_of(i) + 1];
+  for (std::size_t tile = 1; tile < next.size(); ++tile) next[tile] += next[tile - 1];
+  for (std::size_t i = 0; i < n; ++i) rows[next[tile_of(i)]++] = row_of(i);
+}
+
+}  // namespace apsyn::simulate

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a GPU's threads do, run through by the host: phases, and sums in the order of the tables, against the
+// measurement equation.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/simulate/component_terms.h"
+#include "kernels/simulate/device_components.h"
+#include "kernels/simulate/term_tables.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
+#include "tests/support/component_checks.h"
+
+using namespace apsyn;
+using namespace apsyn::simulate;
+using namespace apsyn::test;
+
+BOOST_AUTO_TEST_SUITE(component_terms)
+
+namespace {
+
+/// Calls do_run<kRun, kPlanes>() with the lengths of a table.
+template <class Do>
+void with_lengths(const TermTables& tables, Do do_run) {
+  const std::size_t lengths = 10 * tables.run_length + tables.n_planes;
+  switch (lengths) {
+    case 161:
+      return do_run.template operator()<16, 1>();
+    case 81:
+      return do_run.template operator()<8, 1>();
+    case 41:
+      return do_run.template operator()<4, 1>();
+    case 84:
+      return do_run.template operator()<8, 4>();
+    case 44:
+      return do_run.template operator()<4, 4>();
+    default:
+      BOOST_FAIL("no kernel has runs of " << tables.run_length << " and " << tables.n_planes << " planes");
+  }
+}
+
+TermTable table_of(const TermTables& from) {
+  return {from.components.data(),
+          from.runs.data(),
+          from.exponent.data(),
+          from.stokes.data(),
+          static_cast<std::uint32_t>(from.components.size()),
+          static_cast<std::uint32_t>(from.runs.size()),
+          static_cast<std::uint32_t>(from.n_chan)};
+}
+
+std::vector<TermRow> rows_of(const ComponentCase& of) {
+  std::vector<TermRow> rows(of.uvw_m.extent(0));
+  order_rows(of.uvw_m, of.path_m, of.station, 0, rows.size(), rows.data());
+  return rows;
+}
+
+void sum_on_host(const ComponentCase& of, View<std::complex<float>, 3> data) {
+  const TermTables tables = make_term_tables(of.sky, of.centre, of.hz, false);
+  BOOST_TEST_REQUIRE(tables.n_planes == data.extent(2));
+  auto* const sums = reinterpret_cast<TermPhasor*>(data.data());
+  with_lengths(tables, [&]<int kRun, int kPlanes>() {
+    for (std::uint32_t run = 0; run < tables.runs.size(); ++run)
+      for (const TermRow& row : rows_of(of)) sum_terms<kRun, kPlanes>(table_of(tables), row, run, sums);
+  });
+}
+
+/// In batches of up to so many matrices.
+void sum_through_on_host(const ComponentCase& of, std::size_t max_matrices,
+                         View<std::complex<float>, 3> data) {
+  const TermTables tables = make_term_tables(of.sky, of.centre, of.hz, true);
+  const std::vector<TermRow> rows = rows_of(of);
+  auto* const sums = reinterpret_cast<TermPhasor*>(data.data());
+  for (const MatrixBatch& batch : matrix_batches(tables, of.n_stations, max_matrices)) {
+    std::vector<TermMatrix> jones, seen;
+    for (std::size_t c = batch.first_component; c < batch.first_component + batch.n_components; ++c)
+      for (std::size_t chan = batch.first_chan; chan < batch.first_chan + batch.n_chan; ++chan)
+        for (std::size_t station = 0; station < of.n_stations; ++station) {
+          TermMatrix& matrix = jones.emplace_back();
+          float stokes[4];
+          for (std::size_t i = 0; i < 4; ++i) {
+            const std::complex<float> value = of.jones(chan, station, c, i);
+            matrix.of[i] = {value.real(), value.imag()};
+            stokes[i] = tables.brightness[(c * tables.n_chan + chan) * 4 + i];
+          }
+          seen.push_back(brightened(matrix, stokes));
+        }
+    const TermMatrices matrices{seen.data(),
+                                jones.data(),
+                                static_cast<std::uint32_t>(batch.first_component),
+                                static_cast<std::uint32_t>(batch.n_components),
+                                static_cast<std::uint32_t>(batch.first_run),
+                                static_cast<std::uint32_t>(batch.n_runs),
+                                static_cast<std::uint32_t>(batch.first_chan),
+                                static_cast<std::uint32_t>(batch.n_chan),
+                                static_cast<std::uint32_t>(of.n_stations)};
+    with_lengths(tables, [&]<int kRun, int kPlanes>() {
+      for (std::uint32_t run = 0; run < batch.n_runs; ++run)
+        for (const TermRow& row : rows)
+          sum_terms_through<kRun>(table_of(tables), matrices, row, run, batch.first_component > 0, sums);
+    });
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(fractions_of_a_turn_are_exact_for_long_paths) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  double worst = 0;
+  for (const double scale : {1e-3, 1.0, 1e3, 1e6, 1e8})
+    for (int i = 0; i < 2000; ++i) {
+      const double length_m = scale * uniform(random), per_m = 1 + 0.5 * uniform(random);
+      const long double turns = static_cast<long double>(length_m) * per_m;
+      const long double found = static_cast<std::int32_t>(fraction_of_turn(length_m, per_m)) / 4294967296.0L;
+      worst = std::max(worst, static_cast<double>(std::abs(remainderl(turns - found, 1.0L))));
+    }
+  BOOST_TEST_MESSAGE("largest error: " << worst);
+  BOOST_TEST(worst <= 0.5 / 4294967296.0 * 1.001);
+}
+
+BOOST_AUTO_TEST_CASE(phasors_are_those_of_their_fractions) {
+  double worst = 0;
+  for (std::uint64_t i = 0; i < (1ull << 32); i += 9973) {
+    const TermPhasor found = phasor_of(static_cast<std::uint32_t>(i));
+    const auto expected = std::polar(1.0, 2 * std::acos(-1.0) * static_cast<double>(i) / 4294967296.0);
+    worst = std::max(worst, std::abs(std::complex<double>(found.re, found.im) - expected));
+  }
+  BOOST_TEST_MESSAGE("largest error: " << worst);
+  BOOST_TEST(worst < 1.5e-7);  // measured 1.3e-7
+}
+
+BOOST_AUTO_TEST_CASE(sums_agree_with_the_measurement_equation) {
+  check_sums(sum_on_host);
+}
+
+BOOST_AUTO_TEST_CASE(sums_through_matrices_agree_with_the_measurement_equation) {
+  // All at once; a few runs at a time; a part of the components of one run at a time; a single one.
+  for (const std::size_t max_matrices : {1u << 20, 37u * 20 * 20, 37u * 8 * 7, 1u})
+    check_sums_through([&](const ComponentCase& of, View<std::complex<float>, 3> data) {
+      sum_through_on_host(of, max_matrices, data);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(batches_cover_all_matrices_once) {
+  const ComponentCase of = make_component_case({.n_components = 13, .n_stations = 6});
+  const TermTables tables = make_term_tables(of.sky, of.centre, of.hz, true);
+  for (const std::size_t max_matrices : {1u, 100u, 1000u, 3000u, 100000u}) {
+    std::vector<int> times(13 * of.hz.size(), 0);
+    for (const MatrixBatch& batch : matrix_batches(tables, 6, max_matrices)) {
+      BOOST_TEST((batch.size(6) <= max_matrices || batch.n_components == 1));
+      BOOST_TEST(batch.first_chan == tables.runs[batch.first_run].first);
+      for (std::size_t c = batch.first_component; c < batch.first_component + batch.n_components; ++c)
+        for (std::size_t chan = batch.first_chan; chan < batch.first_chan + batch.n_chan; ++chan)
+          ++times[c * of.hz.size() + chan];
+    }
+    BOOST_TEST(std::all_of(times.begin(), times.end(), [](int n) { return n == 1; }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_keep_their_places_when_they_are_ordered) {
+  const ComponentCase of = make_component_case({.n_rows = 500, .n_stations = 50});
+  std::vector<TermRow> rows(400);
+  order_rows(of.uvw_m, of.path_m, of.station, 100, 400, rows.data());
+  std::vector<int> times(500, 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TermRow& row = rows[i];
+    ++times[row.at];
+    BOOST_TEST((row.u_m == of.uvw_m(row.at, 0) && row.path_m == of.path_m(row.at) &&
+                row.station_p == of.station(row.at, 0) && row.station_q == of.station(row.at, 1)));
+    if (i > 0) BOOST_TEST(rows[i - 1].station_p / 8 <= row.station_p / 8);
+  }
+  BOOST_TEST((std::count(times.begin(), times.begin() + 100, 0) == 100 &&
+              std::count(times.begin() + 100, times.end(), 1) == 400));
+}
+
+BOOST_AUTO_TEST_CASE(a_build_without_cuda_says_so) {
+  if (built_with_cuda()) return;
+  BOOST_CHECK_THROW(make_device_components({}, {}), DeviceError);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
