@@ -315,7 +315,7 @@ ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings&
 
 namespace {
 
-/// With --calibrate: the set but for its visibilities, and what is to be done with it.
+/// With --calibrate: the sets but for their visibilities, and what is to be done with it.
 struct CalibrationPlan {
   calibrate::CalibratedSet set;
   calibrate::SelfCalibrationSettings settings;
@@ -334,7 +334,7 @@ std::optional<CalibrationPlan> plan_calibration(const Tool& tool, const Visibili
   if (options.calibrate.empty()) return std::nullopt;
   const ImagingOptions& imaging = options.imager.imaging;
   CalibrationPlan plan;
-  plan.set = calibrate::read_calibrated_set(options.imager.inputs[0], imaging);
+  plan.set = calibrate::read_calibrated_set(options.imager.inputs, imaging);
   plan.settings.entries = options.calibrate;
   plan.settings.min_uv_lambda = imaging.min_uv_lambda;
   plan.settings.max_uv_lambda = imaging.max_uv_lambda;
@@ -365,12 +365,12 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   const auto locks = lock_columns(tool, options.columns, options.imager);
   ImagingSelection selection = selection_of(options.imager.imaging, tool.common().threads);
   selection.products = !options.calibrate.empty();
-  BufferedSource input(open_imaging_source(options.imager.inputs, selection), 0);
   const std::optional<CalibrationPlan> plan = plan_calibration(tool, options);
+  BufferedSource input(open_imaging_source(options.imager.inputs, selection), 0);
   std::optional<calibrate::CalibratedSource> planes;  // of the products
   if (plan)
     planes.emplace(input, plan->planes, calibrate::hands_of(plan->set.products, plan->set.path),
-                   plan->set.integrations, nullptr, tool.common().threads);
+                   plan->set.integrations, plan->set.antenna_of_station, nullptr, tool.common().threads);
   ImagingSource& source = planes ? static_cast<ImagingSource&>(*planes) : input;
   const auto groups = split_channels(source.info(), options.imager.imaging.channels_out);
   const auto fields = fields_of(options.imager, source.info());

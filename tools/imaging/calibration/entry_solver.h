@@ -13,28 +13,14 @@
 #include <vector>
 
 #include "kernels/calibrate/calibrate.h"
-#include "libcore/base/units.h"
-#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/prediction_store.h"
-#include "libcore/solutions/solutions.h"
 #include "libcore/visibility/imaging.h"
 #include "libcore/visibility/stokes.h"
+#include "tools/imaging/calibration/calibrated_set.h"
 #include "tools/imaging/calibration/gain_chain.h"
 #include "tools/imaging/calibration/terms.h"
 
 namespace apsyn::calibrate {
-
-/// A set whose data are calibrated while they are imaged, but for its visibilities.
-struct CalibratedSet {
-  std::string path;
-  std::vector<Product> products;
-  std::vector<SolutionAntenna> antennas;
-  std::vector<MsIntegration> integrations;
-  std::optional<SkyDirection> field_centre;
-  std::vector<MsSpectralWindow> windows;  ///< their selected channels
-  std::size_t max_channels() const;       ///< of a window
-  std::size_t n_hands() const { return products.size() == 1 ? 1 : 2; }
-};
 
 struct SelfCalibrationSettings {
   std::vector<TermOptions> entries;
@@ -115,6 +101,7 @@ class EntrySolver {
   std::vector<std::vector<std::unique_ptr<CalibrationSums>>> sums_;  ///< [part][cell] of the slots at work
   std::vector<std::vector<ModelFit>> former_fit_, found_fit_;        ///< [part][slot]
   Buffer<std::uint32_t, 1> cell_;                                    ///< [row]
+  Buffer<std::uint32_t, 2> antenna_;                                 ///< [row][p, q]
   Buffer<float, 3> weight_;
   PredictionStore::Data predicted_;
   Buffer<std::complex<float>, 3> model_;  ///< [row][chan][hand, or one for both]

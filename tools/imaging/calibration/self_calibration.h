@@ -20,12 +20,11 @@
 #include <string>
 #include <vector>
 
-#include "libcore/cli/imaging_options.h"
-#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/prediction_store.h"
 #include "libcore/solutions/solutions.h"
 #include "libcore/visibility/imaging.h"
 #include "libcore/visibility/stokes.h"
+#include "tools/imaging/calibration/calibrated_set.h"
 #include "tools/imaging/calibration/calibrated_source.h"
 #include "tools/imaging/calibration/entry_solver.h"
 #include "tools/imaging/calibration/gain_chain.h"
@@ -40,12 +39,9 @@ std::vector<TermOptions> parse_entries(const std::string& text);
 /// "phase:30s", for messages.
 std::string label_of(const TermOptions& entry);
 
-/// Reads the scalars of the rows. UsageError for products that have no gains.
-CalibratedSet read_calibrated_set(const std::string& path, const ImagingOptions& selection);
-
 class SelfCalibration {
  public:
-  /// `products` gives all products of the set's visibilities, `planes` are those of the images, `groups` all
+  /// `products` gives all products of the sets' visibilities, `planes` are those of the images, `groups` all
   /// that may be solved. UsageError if the planes do not tell both parallel hands.
   SelfCalibration(ImagingSource& products, CalibratedSet set, SelfCalibrationSettings settings,
                   const std::vector<PlaneRecipe>& planes, const std::vector<ChannelGroup>& groups);
