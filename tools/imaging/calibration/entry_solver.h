@@ -14,6 +14,7 @@
 
 #include "kernels/calibrate/calibrate.h"
 #include "libcore/imaging/prediction_store.h"
+#include "libcore/system/ranks.h"
 #include "libcore/visibility/imaging.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/imaging/calibration/calibrated_set.h"
@@ -28,6 +29,7 @@ struct SelfCalibrationSettings {
   bool through_aterms = false;                  ///< predictions are of XX XY YX YY
   std::uint64_t sums_bytes = 256'000'000;       ///< of the sums of slots together, unless one takes more
   unsigned n_threads = 1;
+  Ranks ranks{};  ///< of the processes that image together
 };
 
 /// Memory of the sums of a slot of `n_cells` cells, each of at most `n_rows` rows of a baseline.

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
+#include "libcore/system/ranks.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -138,12 +140,36 @@ std::size_t SelfCalibration::find(const ChannelGroup& group) const {
 void SelfCalibration::solve(const ChannelGroup& group, PredictionStore& predictions,
                             std::uint64_t max_bytes) {
   const std::size_t g = find(group), number = std::min(next_, settings_.entries.size() - 1);
+  std::optional<ChainLink> link;
+  if (settings_.ranks.root()) link = find_link(g, number, predictions, max_bytes);
+  if (settings_.ranks.size > 1) share_link(g, number, link);
+  if (link) chains_[g].add(std::move(*link));
+}
+
+void SelfCalibration::share_link(std::size_t g, std::size_t number, std::optional<ChainLink>& link) const {
+  std::uint64_t n_pol = link ? link->table.n_pol() : 0;
+  broadcast(n_pol);
+  if (n_pol == 0) return;
+  if (!settings_.ranks.root()) {
+    link = ChainLink{number, settings_.entries[number], slots_[number], {}};
+    link->table.time_mjd_s.resize(slots_[number].size());
+    link->table.freq_hz.resize(chains_[g].parts().size());
+    link->table.resize(set_.antennas.size(), n_pol);
+  }
+  SolutionTable& table = link->table;
+  broadcast(std::span(table.values.data(), table.values.size()));
+  broadcast(std::span(table.weight.data(), table.weight.size()));
+}
+
+std::optional<ChainLink> SelfCalibration::find_link(std::size_t g, std::size_t number,
+                                                    PredictionStore& predictions, std::uint64_t max_bytes) {
   const TermOptions& entry = settings_.entries[number];
   const std::string which =
       label_of(entry) + (chains_.size() > 1 ? fmt::format(", channel group {}", g) : std::string());
   // What was said at its first use is not said again.
   const auto warn = [&](const std::string& text) {
     has_entry() ? log_warning("{}: {}", which, text) : log_verbose("{}: {}", which, text);
+    return std::nullopt;
   };
   EntrySolver solver(products_, set_, settings_, mix_, chains_[g], reference_);
   EntrySolver::Outcome outcome = solver.solve(number, slots_[number], predictions, max_bytes);
@@ -170,7 +196,7 @@ void SelfCalibration::solve(const ChannelGroup& group, PredictionStore& predicti
       static_cast<double>(n_all - n_flagged) *
       (entry.term == CalibrationTerm::gain || entry.term == CalibrationTerm::scalar_gain ? 2 : 1);
   moved_ = moved_ || outcome.chi2_former - outcome.chi2_found > kThird * n_numbers * found + outcome.rounding;
-  chains_[g].add(std::move(outcome.link));
+  return std::move(outcome.link);
 }
 
 bool SelfCalibration::end_entry() {
