@@ -59,20 +59,20 @@ class DirectionSums {
 /// range.
 void add_direction_samples(const DirectionSamples& samples, DirectionSums& sums, unsigned n_threads);
 
+/// What solve_directions() allocates at most beside its solutions: chi^2 and the sums of one direction, and
+/// gains, twice where both starts are compared; a solver's copy of these sums; the joint equations.
+std::uint64_t direction_solver_bytes(const DirectionLayout& layout, CalibrationTerm term);
+
 /// Solutions of all directions, [direction], for the terms tec, tec_delay, scalar_phase and scalar_gain.
-/// chi^2, noise and samples are those of all directions together, in each solution the same. `start`,
-/// [direction] of the former slot, may be empty: it is tried besides a start from nothing, and the smaller
-/// chi^2 wins. Weights are not robust. `n_sweeps` over the directions, brightest first, each with the others'
-/// models taken out of its sums; then, of terms that span channels, joint Gauss-Newton steps in all antennas
-/// and directions. freq_hz [block].
+/// chi^2, noise and samples are those of all directions together, in each solution the same. `n_sweeps` over
+/// the directions, brightest first, each with the others' models taken out of its sums; then, of terms that
+/// span channels, joint Gauss-Newton steps in all antennas and directions. `start`, [direction] of the former
+/// slot, may be empty: two sweeps from there come first. Of terms that span channels nothing else is tried if
+/// the noise that they leave is at most that of the former slot, to five of its errors; otherwise there is a
+/// start from nothing, too, and the smaller chi^2 wins. Weights are not robust. freq_hz [block].
 std::vector<SlotSolutions> solve_directions(const DirectionSums& sums, std::span<const double> freq_hz,
                                             const SolveSettings& settings,
                                             std::span<const SlotSolutions> start = {},
                                             std::size_t n_sweeps = 6);
-
-/// chi^2, and the number of samples, of the sums with gains [block][antenna][direction] (0 = none: the
-/// direction is left out of the baselines of this antenna).
-double direction_chi2(const DirectionSums& sums, View<const std::complex<double>, 3> gains,
-                      double& n_samples);
 
 }  // namespace apsyn

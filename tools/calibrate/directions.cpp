@@ -221,7 +221,7 @@ DirectionPlan::DirectionPlan(const Tool& tool, const Options& options, const Inp
   for (std::size_t slot = 0; slot < slots.size(); ++slot)
     for (std::size_t i = 0; i < slots[slot].n; ++i)
       slot_of[slots[slot].first + i] = static_cast<std::uint32_t>(slot);
-  std::uint64_t of_slot = 0;
+  std::uint64_t of_slot = 0, of_solver = 0;
   std::size_t n_chan = 1;
   for (const MsSpectralWindow& window : info.windows) {
     n_chan = std::max(n_chan, window.channel_hz.size());
@@ -241,6 +241,7 @@ DirectionPlan::DirectionPlan(const Tool& tool, const Options& options, const Inp
     layout.block = sum_blocks.back().of_channel;
     layout.n_blocks = sum_blocks.back().size();
     of_slot += layout.bytes();
+    of_solver = std::max(of_solver, direction_solver_bytes(layout, term.term));
   }
   const std::uint64_t row_bytes =
       n_chan * (info.products.size() * 12 + n_directions * sizeof(std::complex<float>)) + 150;
@@ -254,8 +255,7 @@ DirectionPlan::DirectionPlan(const Tool& tool, const Options& options, const Inp
   }
   const std::uint64_t n_open = sorted ? std::min<std::uint64_t>(2, slots.size()) : slots.size();
   const std::uint64_t n_solutions = slots.size() * info.antennas.size() * n_directions * info.windows.size();
-  // The solver turns the sums of a slot into float64 once.
-  bytes_ = program_bytes(1) + kBlockBytes + n_open * of_slot + of_slot + n_solutions * 200;
+  bytes_ = program_bytes(1) + kBlockBytes + n_open * of_slot + of_solver + n_solutions * 200;
   if (bytes_ > tool.common().max_memory_bytes)
     throw UsageError("{}", memory_shortage(tool.common().max_memory_bytes, static_cast<double>(bytes_),
                                            "this needs", "allow more, or ask for fewer directions"));

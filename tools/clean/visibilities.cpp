@@ -315,7 +315,7 @@ ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings&
 
 namespace {
 
-/// With --calibrate: the set but for its visibilities, and what is to be done with it.
+/// With --calibrate: the sets but for their visibilities, and what is to be done with it.
 struct CalibrationPlan {
   calibrate::CalibratedSet set;
   calibrate::SelfCalibrationSettings settings;
@@ -334,7 +334,7 @@ std::optional<CalibrationPlan> plan_calibration(const Tool& tool, const Visibili
   if (options.calibrate.empty()) return std::nullopt;
   const ImagingOptions& imaging = options.imager.imaging;
   CalibrationPlan plan;
-  plan.set = calibrate::read_calibrated_set(options.imager.inputs[0], imaging);
+  plan.set = calibrate::read_calibrated_set(options.imager.inputs, imaging);
   plan.settings.entries = options.calibrate;
   plan.settings.min_uv_lambda = imaging.min_uv_lambda;
   plan.settings.max_uv_lambda = imaging.max_uv_lambda;
@@ -342,6 +342,7 @@ std::optional<CalibrationPlan> plan_calibration(const Tool& tool, const Visibili
   plan.settings.sums_bytes =
       std::min(plan.settings.sums_bytes, memory_for_data(tool.common().max_memory_bytes) / 8);
   plan.settings.n_threads = tool.common().threads;
+  plan.settings.ranks = tool.ranks();
   plan.planes = plan.settings.through_aterms ? correlation_planes(plan.set.products)
                                              : parse_planes(imaging.planes, plan.set.products);
   return plan;
@@ -349,7 +350,7 @@ std::optional<CalibrationPlan> plan_calibration(const Tool& tool, const Visibili
 
 void write_gains(Tool& tool, const VisibilityOptions& options,
                  const calibrate::SelfCalibration& calibration) {
-  if (options.calibrate_solutions.empty()) return;
+  if (options.calibrate_solutions.empty() || !tool.ranks().root()) return;
   tool.stage("write");
   SolutionWriteOptions settings;
   settings.overwrite = tool.common().overwrite;
@@ -365,12 +366,12 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   const auto locks = lock_columns(tool, options.columns, options.imager);
   ImagingSelection selection = selection_of(options.imager.imaging, tool.common().threads);
   selection.products = !options.calibrate.empty();
-  BufferedSource input(open_imaging_source(options.imager.inputs, selection), 0);
   const std::optional<CalibrationPlan> plan = plan_calibration(tool, options);
+  BufferedSource input(open_imaging_source(options.imager.inputs, selection), 0);
   std::optional<calibrate::CalibratedSource> planes;  // of the products
   if (plan)
     planes.emplace(input, plan->planes, calibrate::hands_of(plan->set.products, plan->set.path),
-                   plan->set.integrations, nullptr, tool.common().threads);
+                   plan->set.integrations, plan->set.antenna_of_station, nullptr, tool.common().threads);
   ImagingSource& source = planes ? static_cast<ImagingSource&>(*planes) : input;
   const auto groups = split_channels(source.info(), options.imager.imaging.channels_out);
   const auto fields = fields_of(options.imager, source.info());
@@ -441,7 +442,7 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
     clean_sky(later, sky, data, products, how.settings, mask, options.max_cycles, groups,
               calibration ? &*calibration : nullptr);
   else
-    follow_major_cycles(later, sky, data, folder_of(name));
+    follow_major_cycles(later, sky, data, folder_of(name), calibration ? &*calibration : nullptr);
   if (calibration) write_gains(tool, options, *calibration);
   for (PreparedGroup& group : sky.groups) group.residuals.reset();  // columns are predicted on the GPU, too
   write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
@@ -486,7 +487,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> split_intervals(const imaging
 
 void clean_visibilities(Tool& tool, const VisibilityOptions& options, const DeconvolutionOptions& how) {
   check_visibilities(tool, options);
-  check_calibration(tool, options);
+  check_calibration(options);
   keep_little_freed_memory(8 << 20);  // each cycle takes what is smaller again
   const auto intervals = split_intervals(options.imager);
   std::optional<double> n_gridded;

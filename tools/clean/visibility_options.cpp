@@ -72,16 +72,12 @@ void choose_weighting(VisibilityOptions& options, bool joins_channels) {
   if (joins_channels && !imaging.weigh_groups_apart) imaging.weigh_groups_together = true;
 }
 
-void check_calibration(const Tool& tool, const VisibilityOptions& options) {
+void check_calibration(const VisibilityOptions& options) {
   if (options.calibrate.empty()) return;
   const std::vector<std::string>& inputs = options.imager.inputs;
-  if (inputs.size() > 1)
-    throw UsageError("--calibrate: {} sets: gains are those of one: join them with transform, or clean each",
-                     inputs.size());
-  if (!std::filesystem::is_directory(inputs[0]))
-    throw UsageError("--calibrate: {} is no Measurement Set: make a set of it with transform", inputs[0]);
-  if (tool.ranks().size > 1)
-    throw UsageError("--calibrate: not with several processes: leave mpirun out, or calibrate before");
+  for (const std::string& input : inputs)
+    if (!std::filesystem::is_directory(input))
+      throw UsageError("--calibrate: {} is no Measurement Set: make a set of it with transform", input);
   if (options.imager.imaging.intervals_out > 1)
     throw UsageError(
         "--intervals-out: with --calibrate each interval would have a model of its own: clean the whole with "

@@ -32,7 +32,7 @@ bool are_visibilities(const std::vector<std::string>& inputs, const VisibilityOp
 void choose_weighting(VisibilityOptions& options, bool joins_channels);
 
 /// UsageError for what gains cannot be found with.
-void check_calibration(const Tool& tool, const VisibilityOptions& options);
+void check_calibration(const VisibilityOptions& options);
 
 void check_visibilities(const Tool& tool, const VisibilityOptions& options);
 

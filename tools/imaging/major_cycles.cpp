@@ -60,6 +60,7 @@ void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data
 
 void CycleOrder::share() {
   broadcast(ended);
+  broadcast(solves);
   broadcast(std::span(changed));
 }
 
@@ -102,11 +103,12 @@ LoopReport MajorCycles::run(std::size_t max_cycles, calibrate::SelfCalibration* 
   for (bool unfinished = true; unfinished && report.n_cycles < max_cycles;) {
     ++report.n_cycles;
     unfinished = minor_cycles(report);
-    order_.share();
     const bool solves = calibration != nullptr && !diverged_, entry = solves && calibration->has_entry();
+    if (entry) std::fill(order_.changed.begin(), order_.changed.end(), std::uint8_t{1});
+    order_.solves = solves;
+    order_.share();
     for (std::size_t g = 0; g < sky_.groups.size(); ++g)
-      if (order_.changed[g] || entry)
-        make_residuals(imager_, sky_, g, data_, folder_, solves ? calibration : nullptr);
+      if (order_.changed[g]) make_residuals(imager_, sky_, g, data_, folder_, solves ? calibration : nullptr);
     if (solves) {
       std::fill(lowest_.begin(), lowest_.end(), 0.0);
       const bool moved = calibration->end_entry();
@@ -208,12 +210,15 @@ void MajorCycles::show(std::size_t n_components, double peak_jy) {
         fmt::format("{} components, peak {:.4g} {}", n_components, peak_jy, apsyn::name_of(unit())));
 }
 
-void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const std::string& folder) {
+void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const std::string& folder,
+                         calibrate::SelfCalibration* calibration) {
   for (CycleOrder order(sky.groups.size());;) {
     order.share();
     if (order.ended) return;
     for (std::size_t g = 0; g < sky.groups.size(); ++g)
-      if (order.changed[g]) make_residuals(imager, sky, g, data, folder);
+      if (order.changed[g])
+        make_residuals(imager, sky, g, data, folder, order.solves ? calibration : nullptr);
+    if (order.solves) calibration->end_entry();
   }
 }
 

@@ -33,6 +33,7 @@ struct Sky {
 /// What the first process tells the others to do next.
 struct CycleOrder {
   std::vector<std::uint8_t> changed;  ///< [group] whether its residuals are to be made
+  bool solves = false;                ///< the groups' gains before
   bool ended = false;
 
   explicit CycleOrder(std::size_t n_groups) : changed(n_groups, 0) {}
@@ -99,6 +100,7 @@ class MajorCycles {
 };
 
 /// The loop of the other processes: they predict and grid their shares whenever the first one asks.
-void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const std::string& folder);
+void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const std::string& folder,
+                         calibrate::SelfCalibration* calibration = nullptr);
 
 }  // namespace apsyn::imaging

@@ -2,12 +2,15 @@
 #include "tools/imaging/residual_source.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 
 #include "libcore/base/log.h"
 #include "libcore/system/parallel.h"
+#include "libcore/system/ranks.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/passes.h"
+#include "tools/imaging/rank_rows.h"
 #include "tools/imaging/rank_share.h"
 
 namespace apsyn::imaging {
@@ -33,6 +36,7 @@ ResidualSource::ResidualSource(Imager& imager, PreparedGroup& own, const std::ve
                                const std::vector<Buffer<double, 3>>& models, const std::string& folder)
     : imager_(imager), own_(own), fields_(fields), data_(calibration.corrected()), keeps_predictions_(true) {
   keep_residuals(calibration.uncorrected(), models, folder);
+  if (imager_.ranks.size > 1) sum_predictions(calibration.uncorrected());
   imager_.tool.stage("calibrate");
   calibration.solve(own_.group, *kept_, imager_.block_bytes);
 }
@@ -69,7 +73,7 @@ bool ResidualSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
 }
 
 View<const float, 3> ResidualSource::weights_of(const ImagingBlock& block) {
-  if (imager_.ranks.size == 1) return block.weight;
+  if (imager_.ranks.size == 1 || keeps_predictions_) return block.weight;
   own_.weights->apply(block, imager_.threads(), imager_.weighted);
   return imager_.weighted;
 }
@@ -118,9 +122,9 @@ void ResidualSource::keep_residuals(ImagingSource& data, const std::vector<Buffe
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     auto degridder = make_degridder(imager_.device, own_.fields[f].plan, passes[f].setup);
     set_model(*degridder, models[f]);
-    const LayerRange layers = predicted_layers(imager_, own_, f);
+    const LayerRange layers = keeps_predictions_ ? own_.shares[f].layers : predicted_layers(imager_, own_, f);
     for (std::size_t done = 0; done < layers.n; done += passes[f].layers) {
-      degridder->begin_pass({layers.first + done, std::min(passes[f].layers, layers.n - done)});
+      degridder->begin_pass(layers.part(done, passes[f].layers));
       add_pass(data, *degridder, f);
     }
   }
@@ -135,6 +139,21 @@ void ResidualSource::add_pass(ImagingSource& data, Degridder& degridder, std::si
     if (keeps_predictions_) block.data.fill({});
     kept_->load(block.data);
     subtract(degridder, f, block, block.data);
+    kept_->save(block.data);
+  }
+}
+
+void ResidualSource::sum_predictions(ImagingSource& data) {
+  ImagingBlock block;
+  data.rewind(own_.group);
+  kept_->rewind();
+  while (data.read(block, imager_.block_bytes)) {
+    kept_->load(block.data);
+    if (imager_.ranks.root())
+      for (int rank = 1; rank < imager_.ranks.size; ++rank) add_rows_of(rank, block.data);
+    else
+      send_rows_to_root(block.data);
+    broadcast(std::span(block.data.data(), block.data.size()));
     kept_->save(block.data);
   }
 }

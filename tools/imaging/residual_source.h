@@ -5,7 +5,8 @@
 // Processes that share the work need no visibilities of each other: with one field, a process that grids some
 // w layers predicts the same layers; with several fields, whose layers hold different visibilities, a process
 // that grids some rows predicts those rows. Visibilities that a process does not grid do not have the full
-// model subtracted, and are not used.
+// model subtracted, and are not used. Gains, however, are those of whole baselines: while they are found,
+// each process predicts its share, and all get the sum.
 #pragma once
 
 #include <complex>
@@ -65,6 +66,9 @@ class ResidualSource final : public ImagingSource {
                       const std::string& folder);
 
   void add_pass(ImagingSource& data, Degridder& degridder, std::size_t f);
+
+  /// The predictions of all processes, added up in their order, take the place of each one's.
+  void sum_predictions(ImagingSource& data);
 
   Imager& imager_;
   PreparedGroup& own_;

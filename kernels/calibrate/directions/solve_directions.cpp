@@ -5,18 +5,21 @@
 // phases b x,
 //   F_(pd)(pe) = sum b b^T G_de = F_(qd)(qe) = -F_(pd)(qe),
 //   right side of pd: sum b Im(conj(m_d) (a_d - sum_e m_e C_ed)), of qd its negative.
+// step.h has the passes over the baselines that all of this consists of.
 #include "kernels/calibrate/directions.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
 #include "kernels/calibrate/directions/step.h"
-#include "kernels/calibrate/phases/phase_model.h"
+#include "kernels/calibrate/phases/step.h"
 #include "kernels/calibrate/solve_slot.h"
 #include "libcore/system/parallel.h"
 
@@ -25,28 +28,6 @@ namespace {
 
 using Complex = std::complex<double>;
 constexpr double kTwoPi = 6.283185307179586476925286766559;
-
-/// The sums of one baseline and block.
-class Cell {
- public:
-  Cell(const DirectionSums& sums, std::size_t baseline, std::size_t block)
-      : at_(&sums.sums()(block / kLanes, baseline, 0, block % kLanes)), n_(sums.layout().n_directions) {}
-  Complex a(std::size_t d) const { return {value(2 * d), value(2 * d + 1)}; }
-  double own(std::size_t d) const { return value(own_component(d, n_)); }
-  /// C_de, which is the conjugate of C_ed.
-  Complex c(std::size_t d, std::size_t e) const {
-    if (d == e) return own(d);
-    const std::size_t pair = pair_component(std::min(d, e), std::max(d, e), n_);
-    return {value(pair), d < e ? value(pair + 1) : -value(pair + 1)};
-  }
-  double power() const { return value(power_component(n_)); }
-  double count() const { return value(count_component(n_)); }
-
- private:
-  double value(std::size_t component) const { return at_[component * kLanes]; }
-  const float* at_;
-  std::size_t n_;
-};
 
 class DirectionSolver {
  public:
@@ -59,40 +40,57 @@ class DirectionSolver {
         n_directions_(layout_.n_directions),
         n_blocks_(layout_.n_blocks),
         spans_(spans_channels(settings.term)),
-        gains_({n_blocks_, n_antennas_, n_directions_}),
         solutions_(n_directions_) {
-    lanes_.resize({layout_.n_groups(), n_directions_, n_antennas_, 2, kLanes});
-    rest_.resize({layout_.n_groups(), layout_.n_baselines(), rest_values(n_directions_)});
-    for (std::size_t group = 0; group < layout_.n_groups(); ++group)
-      begin_rest(sums_.sums()[group].data(), n_antennas_, n_directions_, rest_.view()[group].data());
+    gains_.resize({layout_.n_groups(), n_antennas_, n_directions_, 2, kLanes});
+    power_.resize({layout_.n_groups(), layout_.n_baselines(), kLanes});
+    slopes_.resize({layout_.n_groups(), 2, kLanes});
+    use_.resize({layout_.n_groups(), kLanes});
+    for (std::size_t block = 0; block < n_blocks_; ++block) {
+      const std::size_t group = block / kLanes, i = block % kLanes;
+      use_(group, i) = 1;
+      if (!spans_) continue;
+      slopes_(group, 0, i) = -kTecPhase / freq_hz_[block];
+      if (settings.term == CalibrationTerm::tec_delay) slopes_(group, 1, i) = kTwoPi * freq_hz_[block];
+    }
     blocks_.resize(n_blocks_);
     std::iota(blocks_.begin(), blocks_.end(), 0u);
     // Brightest first.
     order_.resize(n_directions_);
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::vector<double> flux(n_directions_);
-    for (std::size_t b = 0; b < layout_.n_baselines(); ++b)
-      for (std::size_t block = 0; block < n_blocks_; ++block)
-        for (std::size_t d = 0; d < n_directions_; ++d) flux[d] += Cell(sums, b, block).own(d);
+    for (std::size_t group = 0; group < layout_.n_groups(); ++group)
+      for (std::size_t b = 0; b < layout_.n_baselines(); ++b)
+        for (std::size_t d = 0; d < n_directions_; ++d) {
+          const float* own = &sums.sums()(group, b, own_component(d, n_directions_), 0);
+          flux[d] = std::accumulate(own, own + kLanes, flux[d]);
+        }
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::size_t d, std::size_t e) { return flux[d] > flux[e]; });
+    SumLayout alone;
+    alone.n_antennas = n_antennas_;
+    alone.n_products = 1;
+    alone.block = blocks_;
+    alone.n_blocks = n_blocks_;
+    alone_ = CalibrationSums(alone);
+    measure(true);
   }
 
   void begin_at(std::span<const SlotSolutions> start) {
     for (std::size_t d = 0; d < n_directions_; ++d) {
       solutions_[d] = SlotSolutions{};
       copy_solution(start[d], solutions_[d]);
-      take_gains(d);
+      set_gains(d);
     }
+    measure(true);
     started_ = true;
   }
 
   void sweep(std::size_t n_sweeps) {
+    const CalibrationSums* const cells[] = {&alone_};
+    const SlotCells slot{cells, {}, blocks_, n_blocks_};
     for (std::size_t i = 0; i < n_sweeps; ++i)
       for (const std::size_t d : order_) {
-        const CalibrationSums alone = without_others(d);
-        const CalibrationSums* const cells[] = {&alone};
-        const SlotCells slot{cells, {}, blocks_, n_blocks_};
+        take_others_out(d);
         const bool known = i > 0 || started_;
         solutions_[d] = solve_slot(slot, freq_hz_, settings_, {}, known ? &solutions_[d] : nullptr);
         take_gains(d);
@@ -112,8 +110,7 @@ class DirectionSolver {
           n += k;
         }
     if (n == 0) return;
-    double samples = 0;
-    double now = direction_chi2(sums_, gains_, samples);
+    Fit now = measure(false);
     for (int iteration = 0; iteration < 10; ++iteration) {
       std::vector<double> matrix(n * n), right(n);
       equations(place, k, n, matrix, right);
@@ -129,7 +126,8 @@ class DirectionSolver {
       double decrement = 0;
       for (std::size_t i = 0; i < n; ++i) decrement += right[i] * gradient[i];
       bool better = false;
-      const bool done = decrement <= 1e-4 * now / std::max(1.0, samples);  // a hundredth of an error
+      const bool done =
+          decrement <= 1e-4 * now.chi2 / std::max(1.0, now.n_samples);  // a hundredth of an error
       for (double factor = 1; factor > 0.1 && !better && !done; factor /= 2) {
         const auto step = [&](double by) {
           for (std::size_t p = 0; p < n_antennas_; ++p)
@@ -137,11 +135,11 @@ class DirectionSolver {
               if (const std::size_t at = place[p * n_directions_ + d]; at != kNone)
                 for (std::size_t i = 0; i < k; ++i)
                   solutions_[d].value(0, p, i) += by * right[at + i] * scale[at + i];
-          for (std::size_t d = 0; d < n_directions_; ++d) take_gains(d);
+          for (std::size_t d = 0; d < n_directions_; ++d) set_gains(d);
         };
         step(factor);
-        const double trial = direction_chi2(sums_, gains_, samples);
-        better = trial < now;
+        const Fit trial = measure(false);
+        better = trial.chi2 < now.chi2;
         if (better)
           now = trial;
         else
@@ -149,7 +147,7 @@ class DirectionSolver {
       }
       if (better) continue;
       const std::vector<double> variance = cholesky.inverse_diagonal();
-      const double noise = noise_of(now, samples, static_cast<double>(n), now);
+      const double noise = noise_of(now.chi2, now.n_samples, static_cast<double>(n), now.chi2);
       for (std::size_t p = 0; p < n_antennas_; ++p)
         for (std::size_t d = 0; d < n_directions_; ++d)
           if (const std::size_t at = place[p * n_directions_ + d]; at != kNone)
@@ -163,21 +161,26 @@ class DirectionSolver {
     }
   }
 
-  double chi2() const {
-    double samples = 0;
-    return direction_chi2(sums_, gains_, samples);
+  double chi2() { return measure(false).chi2; }
+
+  /// Whether the noise is that of the former slot, to five of its errors.
+  bool fits_as(const SlotSolutions& former) {
+    const auto [chi2, n_samples] = measure(false);
+    const double noise = noise_of(chi2, n_samples, n_unknowns(), chi2), before = former.noise(0, 0);
+    return n_samples > 0 && noise * noise < before * before * (1 + 5 * std::sqrt(2 / n_samples));
   }
 
   std::vector<SlotSolutions> take() {
-    double samples = 0;
-    const double after = direction_chi2(sums_, gains_, samples);
+    const auto [after, samples] = measure(false);
     // Unit gains where there are any now.
-    Buffer<Complex, 3> one(gains_.shape());
-    for (std::size_t i = 0; i < one.size(); ++i) one.data()[i] = gains_.data()[i] != 0.0 ? 1 : 0;
-    const double before = direction_chi2(sums_, one, samples);
-    double unknowns = 0;
-    for (const SlotSolutions& s : solutions_)
-      unknowns += static_cast<double>(s.reason.size() - s.n_flagged());
+    for (std::size_t i = 0; i < gains_.size(); i += 2 * kLanes)
+      for (std::size_t lane = i; lane < i + kLanes; ++lane) {
+        const bool any = gains_.data()[lane] != 0 || gains_.data()[lane + kLanes] != 0;
+        gains_.data()[lane] = any ? 1 : 0;
+        gains_.data()[lane + kLanes] = 0;
+      }
+    const double before = measure(false).chi2;
+    const double unknowns = n_unknowns();
     for (SlotSolutions& s : solutions_) {
       s.chi2_before.fill(before);
       s.chi2_after.fill(after);
@@ -198,78 +201,96 @@ class DirectionSolver {
     std::copy(from.weight.begin(), from.weight.end(), to.weight.begin());
   }
 
-  /// Gains of a direction's solution, 0 where there is none, and what they leave.
-  void take_gains(std::size_t d) {
-    const SlotSolutions& s = solutions_[d];
-    std::vector<double> before(n_antennas_ * 2 * kLanes);
-    for (std::size_t group = 0; group < layout_.n_groups(); ++group) {
-      double* lanes = lanes_.view()[group][d].data();
-      std::copy_n(lanes, before.size(), before.data());
-      for (std::size_t i = 0; i < kLanes && group * kLanes + i < n_blocks_; ++i)
-        for (std::size_t p = 0; p < n_antennas_; ++p) {
-          const Complex g = gain_of(s, p, group * kLanes + i);
-          gains_(group * kLanes + i, p, d) = g;
-          lanes[p * 2 * kLanes + i] = g.real();
-          lanes[(p * 2 + 1) * kLanes + i] = g.imag();
-        }
-      change_rest(sums_.sums()[group].data(), n_antennas_, n_directions_, d, before.data(), lanes,
-                  rest_.view()[group].data());
-    }
+  double n_unknowns() const {
+    double n = 0;
+    for (const SlotSolutions& s : solutions_) n += static_cast<double>(s.reason.size() - s.n_flagged());
+    return n;
   }
 
-  Complex gain_of(const SlotSolutions& s, std::size_t p, std::size_t block) const {
-    if (s.reason(spans_ ? 0 : block, p, 0) != FlagReason::none) return 0;
-    if (!spans_) return s.value(block, p, 0);
-    double phase = -kTecPhase * s.value(0, p, 0).real() / freq_hz_[block];
-    if (s.term == CalibrationTerm::tec_delay) phase += kTwoPi * freq_hz_[block] * s.value(0, p, 1).real();
-    return std::polar(1.0, phase);
+  /// chi^2 of the present gains and the number of samples.
+  struct Fit {
+    double chi2 = 0, n_samples = 0;
+  };
+  /// `keep`: chi^2 of each baseline and block, too, for the sweeps.
+  Fit measure(bool keep) {
+    std::vector<std::array<double, 2>> of_group(layout_.n_groups());
+    parallel_for(settings_.n_threads, of_group.size(), [&](std::size_t group, unsigned) {
+      of_group[group] = {};
+      directions_fit(sums_.sums()[group].data(), n_antennas_, n_directions_, gains_.view()[group].data(),
+                     keep ? power_.view()[group].data() : nullptr, of_group[group].data());
+    });
+    Fit fit;
+    for (const auto& [chi2, n_samples] : of_group) fit = {fit.chi2 + chi2, fit.n_samples + n_samples};
+    return fit;
+  }
+
+  /// Gains of a direction's solution, 0 where there is none.
+  void set_gains(std::size_t d) {
+    const SlotSolutions& s = solutions_[d];
+    const std::size_t stride = n_directions_ * 2 * kLanes;
+    if (spans_) {
+      std::vector<double> numbers(2 * n_antennas_), sizes(n_antennas_);
+      for (std::size_t p = 0; p < n_antennas_; ++p) {
+        sizes[p] = s.reason(0, p, 0) == FlagReason::none ? 1 : 0;
+        for (std::size_t i = 0; i < s.n_values; ++i) numbers[2 * p + i] = s.value(0, p, i).real();
+      }
+      for (std::size_t group = 0; group < layout_.n_groups(); ++group)
+        phase_phasors(n_antennas_, numbers.data(), sizes.data(), &slopes_(group, 0, 0), &use_(group, 0),
+                      stride, &gains_(group, 0, d, 0, 0));
+      return;
+    }
+    for (std::size_t block = 0; block < n_blocks_; ++block)
+      for (std::size_t p = 0; p < n_antennas_; ++p) {
+        const bool any = s.reason(block, p, 0) == FlagReason::none;
+        const Complex g = any ? s.value(block, p, 0) : 0;
+        double* own = &gains_(block / kLanes, p, d, 0, block % kLanes);
+        own[0] = g.real();
+        own[kLanes] = g.imag();
+      }
+  }
+
+  /// The same, and what they leave of chi^2.
+  void take_gains(std::size_t d) {
+    const Buffer<double, 3> before = gains_of(d);
+    set_gains(d);
+    const Buffer<double, 3> after = gains_of(d);
+    parallel_for(settings_.n_threads, layout_.n_groups(), [&](std::size_t group, unsigned) {
+      change_power(std::as_const(alone_).recent()[group].data(), n_antennas_, before.view()[group].data(),
+                   after.view()[group].data(), power_.view()[group].data());
+    });
+  }
+
+  /// Those of one direction, [group][antenna][re, im, kLanes].
+  Buffer<double, 3> gains_of(std::size_t d) const {
+    Buffer<double, 3> own;
+    own.resize_for_overwrite({layout_.n_groups(), n_antennas_, 2 * kLanes});
+    for (std::size_t group = 0; group < layout_.n_groups(); ++group)
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        std::copy_n(&gains_(group, p, d, 0, 0), 2 * kLanes, &own(group, p, 0));
+    return own;
   }
 
   /// The sums of a direction, the other directions' models taken out.
-  CalibrationSums without_others(std::size_t d) const {
-    SumLayout layout;
-    layout.n_antennas = n_antennas_;
-    layout.n_products = 1;
-    layout.block = blocks_;
-    layout.n_blocks = n_blocks_;
-    CalibrationSums alone(layout);
+  void take_others_out(std::size_t d) {
     parallel_for(settings_.n_threads, layout_.n_groups(), [&](std::size_t group, unsigned) {
-      single_direction(sums_.sums()[group].data(), n_antennas_, n_directions_, d,
-                       lanes_.view()[group][d].data(), rest_.view()[group].data(),
-                       alone.recent()[group].data());
+      single_direction(sums_.sums()[group].data(), n_antennas_, n_directions_, d, gains_.view()[group].data(),
+                       power_.view()[group].data(), alone_.recent()[group].data());
     });
-    return alone;
   }
 
   void equations(const std::vector<std::size_t>& place, std::size_t k, std::size_t n,
                  std::vector<double>& matrix, std::vector<double>& right) const {
     const std::size_t nd = n_directions_;
-    std::vector<std::array<double, 2>> slope(n_blocks_);
-    for (std::size_t block = 0; block < n_blocks_; ++block)
-      slope[block] = {-kTecPhase / freq_hz_[block], k > 1 ? kTwoPi * freq_hz_[block] : 0};
     std::vector<double> of_right(nd * k), of_matrix(nd * nd * k * k);  // [direction][number], [..][..]
-    std::vector<double> lanes(layout_.n_groups() * n_antennas_ * nd * 2 * kLanes),
-        slopes(layout_.n_groups() * k * kLanes);
-    const auto lanes_of = [&](std::size_t group, std::size_t p) {
-      return lanes.data() + (group * n_antennas_ + p) * nd * 2 * kLanes;
-    };
-    for (std::size_t block = 0; block < n_blocks_; ++block) {
-      const std::size_t group = block / kLanes, i = block % kLanes;
-      for (std::size_t x = 0; x < k; ++x) slopes[(group * k + x) * kLanes + i] = slope[block][x];
-      for (std::size_t p = 0; p < n_antennas_; ++p)
-        for (std::size_t d = 0; d < nd; ++d) {
-          lanes_of(group, p)[2 * d * kLanes + i] = gains_(block, p, d).real();
-          lanes_of(group, p)[(2 * d + 1) * kLanes + i] = gains_(block, p, d).imag();
-        }
-    }
     for (std::size_t p = 0; p < n_antennas_; ++p)
       for (std::size_t q = p + 1; q < n_antennas_; ++q) {
         const std::size_t b = baseline_index(p, q, n_antennas_);
         std::fill(of_right.begin(), of_right.end(), 0.0);
         std::fill(of_matrix.begin(), of_matrix.end(), 0.0);
         for (std::size_t group = 0; group < layout_.n_groups(); ++group)
-          direction_equations(&sums_.sums()(group, b, 0, 0), nd, lanes_of(group, p), lanes_of(group, q),
-                              slopes.data() + group * k * kLanes, k, of_right.data(), of_matrix.data());
+          direction_equations(&sums_.sums()(group, b, 0, 0), nd, &gains_(group, p, 0, 0, 0),
+                              &gains_(group, q, 0, 0, 0), &slopes_(group, 0, 0), k, of_right.data(),
+                              of_matrix.data());
         const auto add = [&](std::size_t row, std::size_t column, double value) {
           if (column <= row) matrix[row * n + column] += value;
         };
@@ -301,9 +322,11 @@ class DirectionSolver {
   const SolveSettings& settings_;
   std::size_t n_antennas_, n_directions_, n_blocks_;
   bool spans_, started_ = false;
-  Buffer<Complex, 3> gains_;  ///< [block][antenna][direction]
-  Buffer<double, 5> lanes_;   ///< [group][direction][antenna][re, im][kLanes], the same
-  Buffer<double, 3> rest_;    ///< [group][baseline][rest_values()]
+  Buffer<double, 5> gains_;   ///< [group][antenna][direction][re, im][kLanes]
+  Buffer<double, 3> power_;   ///< [group][baseline][kLanes] chi^2 with these
+  Buffer<double, 3> slopes_;  ///< [group][number][kLanes] of terms that span channels
+  Buffer<double, 2> use_;     ///< [group][kLanes] 1 of lanes that are blocks
+  CalibrationSums alone_;     ///< of one direction
   std::vector<SlotSolutions> solutions_;
   std::vector<std::uint32_t> blocks_;
   std::vector<std::size_t> order_;
@@ -311,33 +334,15 @@ class DirectionSolver {
 
 }  // namespace
 
-double direction_chi2(const DirectionSums& sums, View<const std::complex<double>, 3> gains,
-                      double& n_samples) {
-  const DirectionLayout& layout = sums.layout();
-  const std::size_t nd = layout.n_directions;
-  std::vector<Complex> m(nd);
-  double chi2 = 0;
-  n_samples = 0;
-  for (std::size_t p = 0; p < layout.n_antennas; ++p)
-    for (std::size_t q = p + 1; q < layout.n_antennas; ++q)
-      for (std::size_t block = 0; block < layout.n_blocks; ++block) {
-        const Cell cell(sums, baseline_index(p, q, layout.n_antennas), block);
-        bool any = false;
-        for (std::size_t d = 0; d < nd; ++d) {
-          m[d] = times_conj(gains(block, p, d), gains(block, q, d));
-          any |= m[d] != 0.0;
-        }
-        if (!any) continue;
-        n_samples += cell.count();
-        chi2 += cell.power();
-        for (std::size_t d = 0; d < nd; ++d) {
-          chi2 -= 2 * times_conj(cell.a(d), m[d]).real();
-          chi2 += std::norm(m[d]) * cell.own(d);
-          for (std::size_t e = d + 1; e < nd; ++e)
-            chi2 += 2 * times_conj(times(m[d], cell.c(d, e)), m[e]).real();
-        }
-      }
-  return chi2;
+std::uint64_t direction_solver_bytes(const DirectionLayout& layout, CalibrationTerm term) {
+  constexpr std::uint64_t kAlone = 5 * kLanes * sizeof(float), kCopy = 3 * kLanes * sizeof(float),
+                          kPower = kLanes * sizeof(double), kGain = 2 * kLanes * sizeof(double);
+  const std::uint64_t n_groups = layout.n_groups(), n_baselines = n_groups * layout.n_baselines(),
+                      n_gains = std::uint64_t{layout.n_antennas} * layout.n_directions;
+  const std::uint64_t n_unknowns =
+      spans_channels(term) ? n_gains * (term == CalibrationTerm::tec_delay ? 2 : 1) : 0;
+  return n_baselines * (2 * (kAlone + kPower) + kCopy) + 2 * n_groups * n_gains * kGain +
+         n_unknowns * n_unknowns * sizeof(double);
 }
 
 std::vector<SlotSolutions> solve_directions(const DirectionSums& sums, std::span<const double> freq_hz,
@@ -358,19 +363,22 @@ std::vector<SlotSolutions> solve_directions(const DirectionSums& sums, std::span
     throw std::invalid_argument("solve_directions: frequencies of another number than blocks");
   SolveSettings own = settings;
   own.robust_nu = 0;
-  DirectionSolver cold(sums, freq_hz, own);
-  cold.sweep(n_sweeps);
-  if (spans) cold.join();
   bool usable = start.size() == layout.n_directions;
   for (const SlotSolutions& s : start)
     usable &= s.term == settings.term && s.n_antennas == layout.n_antennas &&
               s.n_blocks == (spans ? 1 : layout.n_blocks);
-  if (!usable) return cold.take();
-  DirectionSolver warm(sums, freq_hz, own);
-  warm.begin_at(start);
-  warm.sweep(2);
-  if (spans) warm.join();
-  return warm.chi2() < cold.chi2() ? warm.take() : cold.take();
+  std::optional<DirectionSolver> warm;
+  if (usable) {
+    warm.emplace(sums, freq_hz, own);
+    warm->begin_at(start);
+    warm->sweep(2);
+    if (spans) warm->join();
+    if (spans && warm->fits_as(start[0])) return warm->take();
+  }
+  DirectionSolver cold(sums, freq_hz, own);
+  cold.sweep(n_sweeps);
+  if (spans) cold.join();
+  return warm && warm->chi2() < cold.chi2() ? warm->take() : cold.take();
 }
 
 }  // namespace apsyn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Passes over the triangle of baselines for the sums of several directions, a group of kLanes blocks at a
-// time.
+// time. Gains are [antenna][direction][re, im][kLanes] throughout, 0 where there are none; m_d = g_pd
+// conj(g_qd).
 #pragma once
 
 #include <cstddef>
@@ -9,26 +10,25 @@
 
 namespace apsyn {
 
-/// Values of a baseline's rest: [direction][re, im][kLanes] of a_d - sum_e m_e C_ed, and chi^2 [kLanes].
-constexpr std::size_t rest_values(std::size_t n_directions) {
-  return (2 * n_directions + 1) * kLanes;
-}
-
-/// The rest without any gains: a_d and R.
-void begin_rest(const float* sums, std::size_t n_antennas, std::size_t n_directions, double* rest);
-
-/// Changes the rest for gains of a direction that change from `before` to `after`, [antenna][re, im][kLanes].
-void change_rest(const float* sums, std::size_t n_antennas, std::size_t n_directions, std::size_t direction,
-                 const double* before, const double* after, double* rest);
-
-/// Diagonal sums [baseline][A re, A im, S, R, N][kLanes] of a direction with gains as above, the others'
-/// models taken out.
+/// Diagonal sums [baseline][A re, A im, S, R, N][kLanes] of a direction, the other directions' models taken
+/// out: A = a_d - sum_(e != d) m_e C_ed, and R the chi^2 without this direction. `power`: chi^2 with all
+/// gains, [baseline][kLanes].
 void single_direction(const float* sums, std::size_t n_antennas, std::size_t n_directions,
-                      std::size_t direction, const double* gains, const double* rest, float* single);
+                      std::size_t direction, const double* gains, const double* power, float* single);
+
+/// Changes `power` for new gains of a direction, [antenna][re, im][kLanes] of it alone. `single` as
+/// single_direction() has made it with those before.
+void change_power(const float* single, std::size_t n_antennas, const double* before, const double* after,
+                  double* power);
+
+/// Adds chi^2 and the number of samples of all baselines and lanes on which any direction has a gain to
+/// total [2]. `power`, unless null, gets chi^2 of all, [baseline][kLanes]: R where there are no gains.
+void directions_fit(const float* sums, std::size_t n_antennas, std::size_t n_directions, const double* gains,
+                    double* power, double* total);
 
 /// Of a baseline p < q, gains [direction][re, im][kLanes] of both and slopes b [k][kLanes], added to right
-/// [direction][k]: sum b Im(conj(m_d) rest_d); to matrix [direction d][direction e <= d][k][k]: sum b b^T
-/// Re(m_e C_ed conj(m_d)).
+/// [direction][k]: sum b Im(conj(m_d) rest_d), rest_d = a_d - sum_e m_e C_ed; to matrix [direction
+/// d][direction e <= d][k][k]: sum b b^T Re(m_e C_ed conj(m_d)).
 void direction_equations(const float* sums, std::size_t n_directions, const double* g_p, const double* g_q,
                          const double* slopes, std::size_t k, double* right, double* matrix);
 

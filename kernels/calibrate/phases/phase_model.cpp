@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/calibrate/phases/step.h"
+
 namespace apsyn {
 namespace {
 
@@ -34,6 +36,20 @@ PhaseModel::PhaseModel(CalibrationTerm term, std::span<const double> freq_hz, co
   max_tec_ = settings.max_tec_tecu > 0 ? settings.max_tec_tecu : kDefaultMaxTec_tecu;
   // Steps of 0.3 rad at the lowest frequency.
   tec_step_ = 0.3 * low_hz_ / kTecPhase;
+  if (term == CalibrationTerm::tec) {
+    n_tec_ = static_cast<long>(std::ceil(max_tec_ / tec_step_));
+    const std::size_t n = freq_hz_.size();
+    tec_first_.resize(2 * n);
+    tec_turn_.resize(2 * n);
+    const auto keep = [n](Complex value, std::size_t c, std::vector<double>& to) {
+      to[c] = value.real();
+      to[n + c] = value.imag();
+    };
+    for (std::size_t c = 0; c < n; ++c) {
+      keep(std::polar(1.0, slope_[c][0] * static_cast<double>(n_tec_) * tec_step_), c, tec_first_);
+      keep(std::polar(1.0, -slope_[c][0] * tec_step_), c, tec_turn_);
+    }
+  }
   max_delay_s_ = spacing_hz_ > 0 ? 0.5 / spacing_hz_ : 0;
   if (settings.max_delay_s > 0) max_delay_s_ = std::min(max_delay_s_, settings.max_delay_s);
   if (term != CalibrationTerm::tec && span_hz_ > 0) {
@@ -102,33 +118,14 @@ Numbers PhaseModel::search_grid(const std::vector<Complex>& u) const {
 
 Numbers PhaseModel::search_tec(const std::vector<Complex>& u) const {
   // From one TEC of the grid to the next, each channel's phasor turns by the same angle.
-  const auto n = static_cast<long>(std::ceil(max_tec_ / tec_step_));
-  const std::size_t n_channels = u.size();
-  std::vector<double> re(n_channels), im(n_channels), turn_re(n_channels), turn_im(n_channels);
-  for (std::size_t c = 0; c < n_channels; ++c) {
-    const Complex first = times(u[c], std::polar(1.0, -slope_[c][0] * -static_cast<double>(n) * tec_step_));
-    const Complex turn = std::polar(1.0, -slope_[c][0] * tec_step_);
-    re[c] = first.real();
-    im[c] = first.imag();
-    turn_re[c] = turn.real();
-    turn_im[c] = turn.imag();
+  const std::size_t n = u.size();
+  std::vector<double> phasors(2 * n);
+  for (std::size_t c = 0; c < n; ++c) {
+    const Complex first = times(u[c], {tec_first_[c], tec_first_[n + c]});
+    phasors[c] = first.real();
+    phasors[n + c] = first.imag();
   }
-  Numbers best{};
-  double greatest = -1e300;
-  for (long k = -n; k <= n; ++k) {
-    double sum = 0;
-    for (std::size_t c = 0; c < n_channels; ++c) sum += re[c];
-    for (std::size_t c = 0; c < n_channels; ++c) {
-      const double next = re[c] * turn_re[c] - im[c] * turn_im[c];
-      im[c] = re[c] * turn_im[c] + im[c] * turn_re[c];
-      re[c] = next;
-    }
-    if (sum > greatest) {
-      greatest = sum;
-      best = {static_cast<double>(k) * tec_step_, 0};
-    }
-  }
-  return best;
+  return {static_cast<double>(best_turn(n, n_tec_, phasors.data(), tec_turn_.data())) * tec_step_, 0};
 }
 
 void PhaseModel::transform(const std::vector<Complex>& u, double tec, Buffer<Complex, 1>& bins) const {

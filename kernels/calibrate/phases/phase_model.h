@@ -35,6 +35,8 @@ class PhaseModel {
   std::size_t n_numbers() const { return n_numbers_; }
   /// The channel's phase is the product of its slopes and the numbers.
   const Numbers& slope(std::size_t c) const { return slope_[c]; }
+  /// Whether the second number is a phase, the best one of any delay.
+  bool has_phase() const { return term_ == CalibrationTerm::delay; }
   double mean_hz() const { return mean_hz_; }
   double phase(std::size_t c, const Numbers& x) const { return slope_[c][0] * x[0] + slope_[c][1] * x[1]; }
   /// Independent trials of the search.
@@ -70,6 +72,10 @@ class PhaseModel {
   std::size_t n_numbers_ = 1, n_bins_ = 0;
   double low_hz_ = 0, span_hz_ = 0, mean_hz_ = 0, spacing_hz_ = 0, bin_hz_ = 0;
   double max_tec_ = 0, tec_step_ = 0, max_delay_s_ = 0;
+  /// Of the grid in TEC, -n_tec_ .. n_tec_ steps: what turns a channel's phasor to its first step, and from
+  /// one step to the next, [re, im][chan].
+  long n_tec_ = 0;
+  std::vector<double> tec_first_, tec_turn_;
   std::unique_ptr<ComplexFft<double>> fft_;
 };
 

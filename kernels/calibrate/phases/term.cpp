@@ -12,6 +12,7 @@
 #include "kernels/calibrate/cholesky.h"
 #include "kernels/calibrate/connections.h"
 #include "kernels/calibrate/diagonal/diagonal_gains.h"
+#include "kernels/calibrate/diagonal/step.h"
 #include "kernels/calibrate/phases/phase_model.h"
 #include "kernels/calibrate/phases/step.h"
 #include "kernels/calibrate/solve_slot.h"
@@ -38,6 +39,18 @@ class ChannelFit {
         hand_(hand),
         n_antennas_(problem.n_antennas),
         n_channels_(problem.n_lanes / n_hands) {
+    const std::size_t n_groups = problem.n_groups();
+    slopes_.assign(n_groups * 2 * kLanes, 0);
+    use_.assign(n_groups * kLanes, 0);
+    for (std::size_t c = 0; c < n_channels_; ++c) {
+      const std::size_t group = lane(c) / kLanes, i = lane(c) % kLanes;
+      use_[group * kLanes + i] = 1;
+      for (std::size_t k = 0; k < 2; ++k) slopes_[(group * 2 + k) * kLanes + i] = model.slope(c)[k];
+    }
+    model_power_.assign(n_antennas_ * (n_antennas_ - 1) / 2, 0);
+    for (std::size_t group = 0; group < n_groups; ++group)
+      model_sums(problem.sums.view()[group].data(), model_power_.size(), use_.data() + group * kLanes,
+                 model_power_.data());
     reason_.assign(n_antennas_, FlagReason::none);
     numbers_.assign(n_antennas_, Numbers{});
     scale_.assign(n_antennas_, 1);
@@ -49,7 +62,8 @@ class ChannelFit {
   const Numbers& numbers(std::size_t p) const { return numbers_[p]; }
   const Numbers& sigma(std::size_t p) const { return sigma_[p]; }
   double snr(std::size_t p) const { return snr_[p]; }
-  double scale(std::size_t p) const { return scale_[p]; }
+  /// What was fitted to a channel, the amplitude included.
+  Complex fitted(std::size_t c, std::size_t p) const { return value_at(fitted_, c, p); }
   double noise() const { return noise_; }
   double chi2_before() const { return before_; }
   double chi2_after() const { return after_; }
@@ -76,8 +90,7 @@ class ChannelFit {
           begin_at(*start);
         find_amplitudes();
       }
-      const Numbers origin = numbers_[reference_];
-      for (Numbers& x : numbers_) x = {x[0] - origin[0], x[1] - origin[1]};
+      refer_to_reference();
       for (std::size_t pass = 0; pass < 4; ++pass) {
         newton();
         if (!search_again(false)) break;
@@ -89,19 +102,17 @@ class ChannelFit {
   }
 
  private:
+  /// [group][antenna][re, im][kLanes]
+  using Lanes = std::vector<double>;
+  std::size_t of_group() const { return n_antennas_ * 2 * kLanes; }
   bool active(std::size_t p) const { return reason_[p] == FlagReason::none; }
   std::size_t lane(std::size_t c) const { return c * n_hands_ + hand_; }
 
   void prune() {
     std::vector<std::uint8_t> linked(n_antennas_ * n_antennas_);
-    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
-      for (std::size_t p = 0; p < n_antennas_; ++p)
-        for (std::size_t q = p + 1; q < n_antennas_; ++q) {
-          const float* own = &problem_.sums(group, baseline_index(p, q, n_antennas_), 2, 0);
-          bool any = false;
-          for_channels(group, [&](std::size_t i, std::size_t) { any |= own[i] > 0; });
-          if (any) linked[p * n_antennas_ + q] = linked[q * n_antennas_ + p] = 1;
-        }
+    for (std::size_t p = 0, b = 0; p < n_antennas_; ++p)
+      for (std::size_t q = p + 1; q < n_antennas_; ++q, ++b)
+        if (model_power_[b] > 0) linked[p * n_antennas_ + q] = linked[q * n_antennas_ + p] = 1;
     prune_antennas(linked, n_antennas_, settings_.min_baselines, 1, reason_.data());
   }
 
@@ -118,51 +129,63 @@ class ChannelFit {
       }
   }
 
-  /// Calls use(i, c) for the channels of a group of lanes.
-  template <class Use>
-  void for_channels(std::size_t group, Use use) const {
-    for (std::size_t i = 0; i < kLanes && group * kLanes + i < problem_.n_lanes; ++i)
-      if ((group * kLanes + i) % n_hands_ == hand_) use(i, (group * kLanes + i) / n_hands_);
+  /// Phasors of numbers, times sizes [antenna].
+  Lanes phasors_of(const std::vector<Numbers>& numbers, const std::vector<double>& sizes) const {
+    Lanes e(problem_.n_groups() * of_group());
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      phase_phasors(n_antennas_, numbers[0].data(), sizes.data(), slopes_.data() + group * 2 * kLanes,
+                    use_.data() + group * kLanes, 2 * kLanes, e.data() + group * of_group());
+    return e;
   }
 
-  /// Phasors of an antenna: the sum over the others of A_pq,c times their phasors.
-  void phasors(std::size_t p, const std::vector<Complex>& others, std::vector<Complex>& u) const {
+  /// 1 of active antennas, 0 of others.
+  std::vector<double> active_sizes() const {
+    std::vector<double> sizes(n_antennas_);
+    for (std::size_t p = 0; p < n_antennas_; ++p) sizes[p] = active(p) ? 1 : 0;
+    return sizes;
+  }
+  /// Their amplitudes.
+  std::vector<double> active_scales() const {
+    std::vector<double> sizes(n_antennas_);
+    for (std::size_t p = 0; p < n_antennas_; ++p) sizes[p] = active(p) ? scale_[p] : 0;
+    return sizes;
+  }
+
+  Complex value_at(const Lanes& e, std::size_t c, std::size_t p) const {
+    const double* own = e.data() + lane(c) / kLanes * of_group() + 2 * p * kLanes + lane(c) % kLanes;
+    return {own[0], own[kLanes]};
+  }
+
+  /// Phasors of an antenna: the sum over the others of A_pq,c times their phasors. `scales`: active_scales().
+  void phasors(std::size_t p, const Lanes& others, const std::vector<double>& scales,
+               std::vector<Complex>& u) const {
     u.assign(n_channels_, 0);
-    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
-      for (std::size_t q = 0; q < n_antennas_; ++q) {
-        if (q == p || !active(q)) continue;
-        const double scale = scale_[p] * scale_[q], sign = q < p ? -scale : scale;
-        const float* own =
-            &problem_.sums(group, baseline_index(std::min(p, q), std::max(p, q), n_antennas_), 0, 0);
-        for_channels(group, [&](std::size_t i, std::size_t c) {
-          u[c] += times({scale * own[i], sign * own[kLanes + i]}, others[q * n_channels_ + c]);
-        });
-      }
+    double sums[2 * kLanes];
+    for (std::size_t group = 0, c = 0; group < problem_.n_groups(); ++group) {
+      antenna_sums(problem_.sums.view()[group].data(), n_antennas_, p, others.data() + group * of_group(),
+                   scales.data(), sums);
+      for (; c < n_channels_ && lane(c) < (group + 1) * kLanes; ++c)
+        u[c] = {scale_[p] * sums[lane(c) % kLanes], scale_[p] * sums[kLanes + lane(c) % kLanes]};
+    }
+  }
+
+  /// sum_c u_c conj(e_p,c).
+  Complex product_with(const std::vector<Complex>& u, const Lanes& e, std::size_t p) const {
+    Complex sum = 0;
+    for (std::size_t c = 0; c < n_channels_; ++c) sum += times_conj(u[c], value_at(e, c, p));
+    return sum;
   }
 
   /// Of each antenna sum_q S_pq a_q^2 over active ones and channels; a = 1 or the amplitudes found.
   std::vector<double> informations(bool scaled) const {
     std::vector<double> sum(n_antennas_);
-    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
-      for (std::size_t p = 0; p < n_antennas_; ++p)
-        for (std::size_t q = p + 1; q < n_antennas_; ++q) {
-          if (!active(p) || !active(q)) continue;
-          const float* own = &problem_.sums(group, baseline_index(p, q, n_antennas_), 2, 0);
-          double s = 0;
-          for_channels(group, [&](std::size_t i, std::size_t) { s += own[i]; });
-          sum[p] += s * (scaled ? scale_[q] * scale_[q] : 1);
-          sum[q] += s * (scaled ? scale_[p] * scale_[p] : 1);
-        }
+    for (std::size_t p = 0, b = 0; p < n_antennas_; ++p)
+      for (std::size_t q = p + 1; q < n_antennas_; ++q, ++b) {
+        if (!active(p) || !active(q)) continue;
+        sum[p] += model_power_[b] * (scaled ? scale_[q] * scale_[q] : 1);
+        sum[q] += model_power_[b] * (scaled ? scale_[p] * scale_[p] : 1);
+      }
     return sum;
-  }
-
-  std::vector<Complex> model_phasors() const {
-    std::vector<Complex> e(n_antennas_ * n_channels_);
-    for (std::size_t p = 0; p < n_antennas_; ++p)
-      if (active(p))
-        for (std::size_t c = 0; c < n_channels_; ++c)
-          e[p * n_channels_ + c] = std::polar(1.0, model_.phase(c, numbers_[p]));
-    return e;
   }
 
   void search_from(const DiagonalGains& phases) {
@@ -198,16 +221,18 @@ class ChannelFit {
 
   /// Amplitudes that the data have, which weigh the baselines.
   void find_amplitudes() {
-    const std::vector<Complex> e = model_phasors();
+    const Lanes e = phasors_of(numbers_, active_sizes());
+    const std::vector<double> scales = active_scales();
     std::vector<Complex> u;
     std::vector<double> ratio(n_antennas_);
     const std::vector<double> information = informations(false);
     double mean = 0, n = 0;
     for (std::size_t p = 0; p < n_antennas_; ++p) {
       if (!active(p)) continue;
-      phasors(p, e, u);
-      Numbers x = numbers_[p];
-      ratio[p] = information[p] > 0 ? std::max(0.0, model_.objective(u, x) / information[p]) : 0;
+      phasors(p, e, scales, u);
+      const Complex sum = product_with(u, e, p);
+      const double objective = model_.has_phase() ? std::abs(sum) : sum.real();
+      ratio[p] = information[p] > 0 ? std::max(0.0, objective / information[p]) : 0;
       mean += ratio[p];
       n += 1;
     }
@@ -219,10 +244,10 @@ class ChannelFit {
 
   /// Takes what the search finds, if it is better than what the antenna has. Returns whether by more than a
   /// step.
-  bool move(std::size_t p, const std::vector<Complex>& u, std::vector<Complex>& e, bool wide) {
+  bool move(std::size_t p, const std::vector<Complex>& u, Lanes& e, bool wide) {
     const Numbers old = numbers_[p], found = wide ? model_.search(u) : model_.search_beyond(u, old);
     if (found == old) return false;
-    const double now = plain_objective(u, old), then = plain_objective(u, found);
+    const double now = product_with(u, e, p).real(), then = plain_objective(u, found);
     if (!(then > now + 1e-6 * std::abs(now))) return false;
     double largest = 0;
     for (std::size_t c = 0; c < n_channels_; ++c) {
@@ -230,8 +255,10 @@ class ChannelFit {
       largest = std::max(largest, std::abs(std::remainder(turn, kTwoPi)));
     }
     numbers_[p] = found;
-    for (std::size_t c = 0; c < n_channels_; ++c)
-      e[p * n_channels_ + c] = std::polar(1.0, model_.phase(c, found));
+    const double one = 1;
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      phase_phasors(1, found.data(), &one, slopes_.data() + group * 2 * kLanes, use_.data() + group * kLanes,
+                    2 * kLanes, e.data() + group * of_group() + 2 * p * kLanes);
     return largest > 1;
   }
 
@@ -242,37 +269,35 @@ class ChannelFit {
     return sum;
   }
 
-  /// Every antenna against the others' models; `wide` looks at all numbers where that takes long, too.
+  /// Every antenna against the others' models; `wide` looks at all numbers where that takes long, too. The
+  /// reference antenna may have gone to a wrong maximum like any other: then all others differ from it by the
+  /// same.
   bool search_again(bool wide) {
-    std::vector<Complex> e = model_phasors(), u;
+    Lanes e = phasors_of(numbers_, active_sizes());
+    const std::vector<double> scales = active_scales();
+    std::vector<Complex> u;
     bool moved = false;
     for (std::size_t p = 0; p < n_antennas_; ++p) {
-      if (!active(p) || p == reference_) continue;
-      phasors(p, e, u);
+      if (!active(p)) continue;
+      phasors(p, e, scales, u);
       moved |= move(p, u, e, wide);
     }
+    refer_to_reference();
     return moved;
+  }
+
+  void refer_to_reference() {
+    const Numbers origin = numbers_[reference_];
+    for (Numbers& x : numbers_) x = {x[0] - origin[0], x[1] - origin[1]};
   }
 
   /// Sums over the channels of all baselines, [baseline][kPhaseSums].
   std::vector<double> sums_at(const std::vector<Numbers>& numbers, bool observed) const {
-    std::vector<double> sums(n_antennas_ * (n_antennas_ - 1) / 2 * kPhaseSums), e(n_antennas_ * 2 * kLanes);
-    for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
-      double slopes[2 * kLanes] = {}, use[kLanes] = {};
-      std::fill(e.begin(), e.end(), 0.0);
-      for_channels(group, [&](std::size_t i, std::size_t c) {
-        use[i] = 1;
-        for (std::size_t k = 0; k < 2; ++k) slopes[k * kLanes + i] = model_.slope(c)[k];
-        for (std::size_t p = 0; p < n_antennas_; ++p) {
-          if (!active(p)) continue;
-          const Complex phasor = std::polar(scale_[p], model_.phase(c, numbers[p]));
-          e[p * 2 * kLanes + i] = phasor.real();
-          e[(p * 2 + 1) * kLanes + i] = phasor.imag();
-        }
-      });
-      phase_sums(problem_.sums.view()[group].data(), n_antennas_, e.data(), slopes, use, observed,
-                 sums.data());
-    }
+    std::vector<double> sums(n_antennas_ * (n_antennas_ - 1) / 2 * kPhaseSums);
+    const Lanes e = phasors_of(numbers, active_scales());
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      phase_sums(problem_.sums.view()[group].data(), n_antennas_, e.data() + group * of_group(),
+                 slopes_.data() + group * 2 * kLanes, use_.data() + group * kLanes, observed, sums.data());
     return sums;
   }
 
@@ -367,37 +392,37 @@ class ChannelFit {
 
   /// chi^2 with the amplitudes found, and the S/N of each antenna's phasor.
   void measure() {
-    before_ = after_ = n_samples_ = 0;
-    double power = 0;
-    const std::vector<Complex> e = model_phasors();
+    const std::vector<double> scales = active_scales();
+    fitted_ = phasors_of(numbers_, scales);
+    // Lanes of the sums are those of the problem, or each of them n_merged times.
     const std::size_t n_merged = sums_.layout().n_polarisations() / n_hands_;
-    for (std::size_t p = 0; p < n_antennas_; ++p)
-      for (std::size_t q = p + 1; q < n_antennas_; ++q) {
-        if (!active(p) || !active(q)) continue;
-        const std::size_t b = baseline_index(p, q, n_antennas_);
-        const double scale = scale_[p] * scale_[q];
-        for (std::size_t c = 0; c < n_channels_; ++c) {
-          const Complex m = scale * times_conj(e[p * n_channels_ + c], e[q * n_channels_ + c]);
-          for (std::size_t own = 0; own < n_merged; ++own) {
-            const std::size_t l = lane(c) * n_merged + own;
-            const float* v = &sums_.recent()(l / kLanes, b, 0, l % kLanes);
-            const double a_re = v[0], a_im = v[kLanes], s = v[2 * kLanes], r = v[3 * kLanes];
-            before_ += r - 2 * a_re + s;
-            after_ += r - 2 * (m.real() * a_re + m.imag() * a_im) + std::norm(m) * s;
-            n_samples_ += v[4 * kLanes];
-            power += r;
-          }
+    double fit[4 * kLanes], total[4] = {};
+    Lanes merged(n_merged > 1 ? of_group() : 0);
+    for (std::size_t group = 0; group < sums_.layout().n_groups(); ++group) {
+      for (std::size_t p = 0; p < n_antennas_ && n_merged > 1; ++p)
+        for (std::size_t i = 0; i < kLanes; ++i) {
+          const std::size_t own = (group * kLanes + i) / n_merged;
+          const double* from = fitted_.data() + own / kLanes * of_group() + 2 * p * kLanes + own % kLanes;
+          for (std::size_t part = 0; part < 2; ++part)
+            merged[(2 * p + part) * kLanes + i] = own < problem_.n_lanes ? from[part * kLanes] : 0;
         }
-      }
-    noise_ = noise_of(after_, n_samples_, 0, power);
+      sum_fit(sums_.recent()[group].data(), n_antennas_,
+              n_merged > 1 ? merged.data() : fitted_.data() + group * of_group(), kLanes, fit, nullptr);
+      for (std::size_t i = 0; i < 4 * kLanes; ++i) total[i / kLanes] += fit[i];
+    }
+    before_ = total[0];
+    after_ = total[1];
+    n_samples_ = total[2];
+    noise_ = noise_of(after_, n_samples_, 0, total[3]);
+    const Lanes e = phasors_of(numbers_, active_sizes());
     std::vector<Complex> u;
     const std::vector<double> information = informations(true);
     for (std::size_t p = 0; p < n_antennas_; ++p) {
       snr_[p] = 0;
       if (!active(p) || !(noise_ > 0)) continue;
-      phasors(p, e, u);
+      phasors(p, e, scales, u);
       if (information[p] > 0)
-        snr_[p] = plain_objective(u, numbers_[p]) / scale_[p] / std::sqrt(information[p]) / noise_;
+        snr_[p] = product_with(u, e, p).real() / scale_[p] / std::sqrt(information[p]) / noise_;
     }
   }
 
@@ -419,6 +444,10 @@ class ChannelFit {
   const PhaseModel& model_;
   const SolveSettings& settings_;
   std::size_t n_hands_, hand_, n_antennas_, n_channels_, reference_ = 0;
+  std::vector<double> slopes_;       ///< [group][2][kLanes]
+  std::vector<double> use_;          ///< [group][kLanes] 1 of the hand's channels, else 0
+  std::vector<double> model_power_;  ///< [baseline] sum of S
+  Lanes fitted_;                     ///< phasors and amplitudes, once they have been measured
   std::vector<FlagReason> reason_;
   std::vector<Numbers> numbers_, sigma_;
   std::vector<double> scale_, snr_;  ///< scale: amplitudes that the data have
@@ -494,7 +523,7 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
             std::remainder(fit.numbers(p)[1] - kTwoPi * model.mean_hz() * fit.numbers(p)[0], kTwoPi);
       for (std::size_t c = 0; c < layout.n_blocks; ++c)
         for (std::size_t own = 0; own < n_polarisations / n_hands; ++own)
-          solved.fitted(c, p, delay ? hand : own) = std::polar(fit.scale(p), model.phase(c, fit.numbers(p)));
+          solved.fitted(c, p, delay ? hand : own) = fit.fitted(c, p);
     }
   }
   return solved;

@@ -6,7 +6,7 @@
 #   tests/bench/calibrate/bench_tools.sh BIN [DP3 [PYTHON]]
 #     BIN     the folder of the built tools
 #     DP3     the command (DP3, or DP3.py of PyPI's dp3), by default DP3 where that is on the PATH
-#     PYTHON  an interpreter with PyPI's casatasks and quartical; without it these two are left out
+#     PYTHON  an interpreter with PyPI's quartical, casatasks or both; what it has not is left out
 # DP3 needs casacore's tables of measures (measures.directory in ~/.casarc), CASA its own (~/.casa/config.py).
 set -euo pipefail
 export PATH="$(cd "${1:?the folder of the built tools}" && pwd):$PATH" OPENBLAS_NUM_THREADS=1 APSYN_DEVICE=cpu
@@ -26,6 +26,8 @@ measure() {
   done
   awk -v name="$name" -v case="$case" '{ printf "{\"case\": \"%s\", \"tool\": \"%s\", \"processor_s\": %.2f, \"memory_mb\": %.0f", case, name, $1, $3 / 1000 }' <<<"$best"
 }
+# has MODULE: whether Python has it.
+has() { "$python" -c "import importlib.util, sys; sys.exit(importlib.util.find_spec('$1') is None)"; }
 # error FILE.csv: RMS of what is found less what is true, per channel and receptor about the best common phase.
 error() {
   awk -F, '
@@ -94,8 +96,12 @@ for solve in gain gain:interval=8s jones; do
     interval=inf steps=0
     [ $solve = gain ] || { interval=int && steps=1; }
     [ -d casa.ms ] || { transform -q mwa.ms --column RAW -o casa.ms && idg-degrid -q --sky sky.txt casa.ms 2>/dev/null; }
-    OMP_NUM_THREADS=1 measure CASA "$python" casa.py $interval
-    if [ $solve = gain ]; then "$python" casa.py $interval casa.csv 2>/dev/null && error casa.csv; else echo '}'; fi
+    if has casatasks; then
+      OMP_NUM_THREADS=1 measure CASA "$python" casa.py $interval
+      if [ $solve = gain ]; then "$python" casa.py $interval casa.csv 2>/dev/null && error casa.csv; else echo '}'; fi
+    fi
+  fi
+  if [ -n "$python" ] && [ $solve != jones ] && has quartical; then
     rm -rf quartical.qc
     NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 measure QuartiCal "$(dirname "$python")/goquartical" input_ms.path=casa.ms \
       input_ms.data_column=DATA input_ms.weight_column=WEIGHT_SPECTRUM input_model.recipe=MODEL_DATA solver.terms='[G]' \

@@ -144,7 +144,6 @@ refuses() {
 refuses "--calibrate gian: no such term" obs.ms --calibrate gian:10s
 refuses "solve jones with calibrate before" obs.ms --calibrate jones:10s
 refuses "a time above 0, or all" obs.ms --calibrate phase:0s
-refuses "join them with transform" obs.ms raw.ms --calibrate phase:10s
 refuses "make a set of it with transform" obs.vis --calibrate phase:10s
 refuses "calibrate --apply" obs.ms --calibrate phase:10s --intervals-out 2
 refuses "idg-degrid --subtract" obs.ms --calibrate phase:10s --residual-column REST

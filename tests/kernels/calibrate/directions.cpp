@@ -2,6 +2,7 @@
 // Several directions, each with gains of its own: against the bound of the data, computed here in float64.
 #include "kernels/calibrate/directions.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
@@ -215,6 +216,72 @@ BOOST_AUTO_TEST_CASE(a_former_slot_helps_and_does_no_harm) {
       for (std::size_t p = 0; p < 20; ++p)
         BOOST_CHECK_SMALL(std::abs(warm[d].value(0, p, 0) - cold[d].value(0, p, 0)), 2e-5);
   }
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_as_the_former_slot_did_starts_from_nothing_too) {
+  // With so much noise that starts end in different maxima.
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    const Set set =
+        simulate({.n_antennas = 24, .n_directions = 10, .n_channels = 20, .noise = 8, .seed = seed});
+    const auto sums = sums_of(set);
+    const SolveSettings settings{.term = CalibrationTerm::tec, .min_snr = 0};
+    const auto cold = solve_directions(sums, set.freq_hz, settings);
+    auto start = solve_directions(sums, set.freq_hz, settings);
+    for (std::size_t d = 0; d < 10; ++d) {
+      for (std::size_t p = 0; p < 24; ++p)
+        start[d].value(0, p, 0) += 0.1 * (static_cast<double>((7 * p + 3 * d) % 11) - 5);
+      start[d].noise.fill(7);
+    }
+    const auto found = solve_directions(sums, set.freq_hz, settings, start);
+    BOOST_CHECK_LE(found[0].chi2_after(0, 0), cold[0].chi2_after(0, 0));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_reference_antenna_is_searched_for_too) {
+  // All other antennas are off by a turn of phase at the middle of the band: not one of them, but the
+  // reference is wrong.
+  const Set set = simulate({.n_directions = 1, .noise = 0.5});
+  const auto sums = sums_of(set);
+  auto start = solve_directions(sums, set.freq_hz, {.term = CalibrationTerm::tec});
+  const double turn = two_pi * set.freq_hz[8] / tec_phase;
+  for (std::size_t p = 1; p < 20; ++p) start[0].value(0, p, 0) += turn;
+  start[0].noise.fill(1e9);  // whatever it leads to is taken
+  const auto found = solve_directions(sums, set.freq_hz, {.term = CalibrationTerm::tec}, start);
+  for (std::size_t p = 0; p < 20; ++p)
+    BOOST_CHECK_SMALL(found[0].value(0, p, 0).real() - set.tec[0][p], 1e-3);
+}
+
+BOOST_AUTO_TEST_CASE(chi2_is_that_of_the_samples) {
+  Set set = simulate({.n_channels = 21, .n_steps = 3});
+  for (std::size_t row = 0; row < set.station.extent(0); ++row)
+    for (std::size_t i = 0; i < 2 * 21; ++i)
+      if (set.station(row, 0) == 4 || set.station(row, 1) == 4 || (row + i) % 7 == 0)
+        set.weight.data()[row * 42 + i] = 0;
+  const auto solutions = solve_directions(sums_of(set), set.freq_hz, {.term = CalibrationTerm::tec});
+  double after = 0, before = 0, n = 0;
+  for (std::size_t row = 0; row < set.station.extent(0); ++row) {
+    const std::size_t a = set.station(row, 0), b = set.station(row, 1);
+    for (std::size_t c = 0; c < 21; ++c) {
+      Complex model = 0, unit = 0;
+      for (std::size_t d = 0; d < 3; ++d) {
+        const Complex m(set.model[d](row, c, 0));
+        const double tec = (solutions[d].value(0, a, 0) - solutions[d].value(0, b, 0)).real();
+        model += m * std::polar(1.0, -tec_phase / set.freq_hz[c] * tec);
+        unit += m;
+      }
+      for (std::size_t hand = 0; hand < 2; ++hand) {
+        if (set.weight(row, c, hand) == 0) continue;
+        after += std::norm(Complex(set.data(row, c, hand)) - model);
+        before += std::norm(Complex(set.data(row, c, hand)) - unit);
+        n += 1;
+      }
+    }
+  }
+  // Sums of float32: 1e-6 of the power, which is four times the noise's.
+  BOOST_CHECK_CLOSE(solutions[1].chi2_after(0, 0), after, 1e-3);
+  BOOST_CHECK_CLOSE(solutions[1].chi2_before(0, 0), before, 1e-3);
+  BOOST_CHECK_EQUAL(solutions[1].n_samples(0, 0), n);
+  BOOST_CHECK(solutions[2].reason(0, 4, 0) != FlagReason::none);
 }
 
 BOOST_AUTO_TEST_CASE(phases_of_directions_by_block) {

@@ -26,11 +26,13 @@ std::vector<ProductHands> hands_of(const std::vector<Product>& products, const s
 CalibratedSource::CalibratedSource(ImagingSource& products, const std::vector<PlaneRecipe>& planes,
                                    std::vector<ProductHands> hands,
                                    std::span<const MsIntegration> integrations,
+                                   std::span<const std::uint32_t> antenna_of_station,
                                    const std::vector<GainChain>* chains, unsigned n_threads)
     : products_(products),
       planes_(planes),
       hands_(std::move(hands)),
       integrations_(integrations),
+      antenna_of_station_(antenna_of_station),
       chains_(chains),
       n_threads_(n_threads),
       info_(products.info()) {
@@ -131,7 +133,11 @@ void CalibratedSource::correct(const ImagingBlock& raw, std::size_t first, std::
   for (std::size_t row = first; row < end; ++row) {
     flag.resize({n_chan, n_product});
     float* own_weight = weight.data() + (row - first) * row_values;
-    gains_of_row_[row]->apply(raw.station(row, 0), raw.station(row, 1), hands_,
+    const auto antenna = [&](std::size_t end) {
+      const std::uint32_t station = raw.station(row, end);
+      return antenna_of_station_.empty() ? station : antenna_of_station_[station];
+    };
+    gains_of_row_[row]->apply(antenna(0), antenna(1), hands_,
                               {data.data() + (row - first) * row_values, {n_chan, n_product}},
                               {own_weight, {n_chan, n_product}}, flag);
     for (std::size_t i = 0; i < row_values; ++i)

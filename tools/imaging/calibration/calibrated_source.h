@@ -23,11 +23,13 @@ std::vector<ProductHands> hands_of(const std::vector<Product>& products, const s
 
 class CalibratedSource final : public ImagingSource {
  public:
-  /// `products` gives all products of one set, `planes` are made of them. `chains`, one for each group, may
-  /// be null: then nothing is corrected. All but the planes outlive this.
+  /// `products` gives all products of the sets, `planes` are made of them. `antenna_of_station`: as
+  /// CalibratedSet has it. `chains`, one for each group, may be null: then nothing is corrected. All but the
+  /// planes outlive this.
   CalibratedSource(ImagingSource& products, const std::vector<PlaneRecipe>& planes,
                    std::vector<ProductHands> hands, std::span<const MsIntegration> integrations,
-                   const std::vector<GainChain>* chains, unsigned n_threads);
+                   std::span<const std::uint32_t> antenna_of_station, const std::vector<GainChain>* chains,
+                   unsigned n_threads);
 
   const ImagingInfo& info() const override { return info_; }
   void rewind(const ChannelGroup& group) override;
@@ -45,6 +47,7 @@ class CalibratedSource final : public ImagingSource {
   std::vector<PlaneRecipe> planes_;
   std::vector<ProductHands> hands_;
   std::span<const MsIntegration> integrations_;
+  std::span<const std::uint32_t> antenna_of_station_;
   const std::vector<GainChain>* chains_;
   const GainChain* chain_ = nullptr;  ///< of the group that is read; null: none
   unsigned n_threads_;

@@ -51,12 +51,6 @@ bool is_good(std::complex<float> gain) {
 
 }  // namespace
 
-std::size_t CalibratedSet::max_channels() const {
-  std::size_t max = 0;
-  for (const MsSpectralWindow& window : windows) max = std::max(max, window.channel_hz.size());
-  return max;
-}
-
 std::uint64_t slot_bytes(const CalibratedSet& set, std::size_t n_channels, std::size_t n_cells,
                          std::size_t n_rows) {
   constexpr std::uint64_t kPromoted = 3;  // float64 sums beside those in float32
@@ -208,7 +202,11 @@ void EntrySolver::add(const ImagingBlock& block, std::size_t part, const std::ve
     if (!sums) sums = std::make_unique<CalibrationSums>(layout_[part]);
     cells.push_back(sums.get());
   }
-  add_samples({block.station.view(), block.data.view(), weight_.view(), model_.view(), cell_.view()}, cells,
+  antenna_.resize_for_overwrite(block.station.shape());
+  std::transform(block.station.begin(), block.station.end(), antenna_.begin(), [&](std::uint32_t station) {
+    return set_.antenna_of_station.empty() ? station : set_.antenna_of_station[station];
+  });
+  add_samples({antenna_.view(), block.data.view(), weight_.view(), model_.view(), cell_.view()}, cells,
               settings_.n_threads);
 }
 

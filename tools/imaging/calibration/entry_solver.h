@@ -13,28 +13,15 @@
 #include <vector>
 
 #include "kernels/calibrate/calibrate.h"
-#include "libcore/base/units.h"
-#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/prediction_store.h"
-#include "libcore/solutions/solutions.h"
+#include "libcore/system/ranks.h"
 #include "libcore/visibility/imaging.h"
 #include "libcore/visibility/stokes.h"
+#include "tools/imaging/calibration/calibrated_set.h"
 #include "tools/imaging/calibration/gain_chain.h"
 #include "tools/imaging/calibration/terms.h"
 
 namespace apsyn::calibrate {
-
-/// A set whose data are calibrated while they are imaged, but for its visibilities.
-struct CalibratedSet {
-  std::string path;
-  std::vector<Product> products;
-  std::vector<SolutionAntenna> antennas;
-  std::vector<MsIntegration> integrations;
-  std::optional<SkyDirection> field_centre;
-  std::vector<MsSpectralWindow> windows;  ///< their selected channels
-  std::size_t max_channels() const;       ///< of a window
-  std::size_t n_hands() const { return products.size() == 1 ? 1 : 2; }
-};
 
 struct SelfCalibrationSettings {
   std::vector<TermOptions> entries;
@@ -42,6 +29,7 @@ struct SelfCalibrationSettings {
   bool through_aterms = false;                  ///< predictions are of XX XY YX YY
   std::uint64_t sums_bytes = 256'000'000;       ///< of the sums of slots together, unless one takes more
   unsigned n_threads = 1;
+  Ranks ranks{};  ///< of the processes that image together
 };
 
 /// Memory of the sums of a slot of `n_cells` cells, each of at most `n_rows` rows of a baseline.
@@ -115,6 +103,7 @@ class EntrySolver {
   std::vector<std::vector<std::unique_ptr<CalibrationSums>>> sums_;  ///< [part][cell] of the slots at work
   std::vector<std::vector<ModelFit>> former_fit_, found_fit_;        ///< [part][slot]
   Buffer<std::uint32_t, 1> cell_;                                    ///< [row]
+  Buffer<std::uint32_t, 2> antenna_;                                 ///< [row][p, q]
   Buffer<float, 3> weight_;
   PredictionStore::Data predicted_;
   Buffer<std::complex<float>, 3> model_;  ///< [row][chan][hand, or one for both]

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
+#include "libcore/system/ranks.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -17,17 +19,6 @@ constexpr char kOption[] = "--calibrate";
 
 bool is_parallel_hand(const ProductHands& hands) {
   return hands.first == hands.second;
-}
-
-/// UsageError for products of which no pair of hands can be made.
-void check_products(const std::vector<Product>& products, const std::string& path) {
-  const std::vector<ProductHands> hands = hands_of(products, path);
-  const auto n_parallel =
-      static_cast<std::size_t>(std::count_if(hands.begin(), hands.end(), is_parallel_hand));
-  if (n_parallel == 2 ? products.size() == 2 || products.size() == 4 : n_parallel == products.size()) return;
-  throw UsageError(
-      "{}: {}: has {} products, {} of them parallel hands: select both parallel hands, or all four", kOption,
-      path, products.size(), n_parallel);
 }
 
 ModelMix mix_of(const CalibratedSet& set, const SelfCalibrationSettings& settings,
@@ -59,6 +50,27 @@ ModelMix mix_of(const CalibratedSet& set, const SelfCalibrationSettings& setting
     ++hand;
   }
   return mix;
+}
+
+}  // namespace
+
+namespace {
+
+struct Counts {
+  std::size_t n = 0, n_flagged = 0;
+};
+
+/// Solutions for windows and slots that have any data: of joined sets not all windows need have all times.
+Counts count_with_data(const EntrySolver::Outcome& outcome) {
+  Counts counts;
+  for (const auto& of_part : outcome.found.solutions)
+    for (const SlotSolutions& slot : of_part) {
+      if (std::none_of(slot.n_samples.begin(), slot.n_samples.end(), [](double n) { return n > 0; }))
+        continue;
+      counts.n += slot.weight.size();
+      counts.n_flagged += static_cast<std::size_t>(std::count(slot.weight.begin(), slot.weight.end(), 0.0f));
+    }
+  return counts;
 }
 
 }  // namespace
@@ -101,31 +113,6 @@ std::string label_of(const TermOptions& entry) {
   return entry.name + ":" + interval;
 }
 
-CalibratedSet read_calibrated_set(const std::string& path, const ImagingOptions& options) {
-  MsSelection selection;
-  selection.column = options.column;
-  selection.fields = options.fields;
-  selection.field_names = options.field_names;
-  selection.spws = options.spws;
-  selection.first_interval = options.first_interval;
-  selection.n_intervals = options.n_intervals;
-  selection.first_channel = options.first_channel;
-  selection.n_channels = options.n_channels;
-  const MeasurementSetReader reader(path, selection);
-  CalibratedSet set;
-  set.path = path;
-  set.products = reader.products();
-  check_products(set.products, path);
-  set.antennas = solution_antennas(reader.layout());
-  set.integrations = reader.integrations();
-  if (set.integrations.empty() || reader.spectral_windows().empty())
-    throw FailureError("{}: no usable data: no row is selected", path);
-  set.windows = reader.spectral_windows();
-  if (!reader.fields_with_rows().empty())
-    set.field_centre = reader.fields()[static_cast<std::size_t>(reader.fields_with_rows()[0])].phase_centre;
-  return set;
-}
-
 SelfCalibration::SelfCalibration(ImagingSource& products, CalibratedSet set, SelfCalibrationSettings settings,
                                  const std::vector<PlaneRecipe>& planes,
                                  const std::vector<ChannelGroup>& groups)
@@ -133,10 +120,10 @@ SelfCalibration::SelfCalibration(ImagingSource& products, CalibratedSet set, Sel
       set_(std::move(set)),
       settings_(std::move(settings)),
       mix_(mix_of(set_, settings_, planes)),
-      corrected_(products, planes, hands_of(set_.products, set_.path), set_.integrations, &chains_,
-                 settings_.n_threads),
-      uncorrected_(products, planes, hands_of(set_.products, set_.path), set_.integrations, nullptr,
-                   settings_.n_threads) {
+      corrected_(products, planes, hands_of(set_.products, set_.path), set_.integrations,
+                 set_.antenna_of_station, &chains_, settings_.n_threads),
+      uncorrected_(products, planes, hands_of(set_.products, set_.path), set_.integrations,
+                   set_.antenna_of_station, nullptr, settings_.n_threads) {
   for (const TermOptions& entry : settings_.entries)
     slots_.push_back(make_slots(set_.integrations, entry.interval_s));
   for (const ChannelGroup& group : groups)
@@ -153,12 +140,36 @@ std::size_t SelfCalibration::find(const ChannelGroup& group) const {
 void SelfCalibration::solve(const ChannelGroup& group, PredictionStore& predictions,
                             std::uint64_t max_bytes) {
   const std::size_t g = find(group), number = std::min(next_, settings_.entries.size() - 1);
+  std::optional<ChainLink> link;
+  if (settings_.ranks.root()) link = find_link(g, number, predictions, max_bytes);
+  if (settings_.ranks.size > 1) share_link(g, number, link);
+  if (link) chains_[g].add(std::move(*link));
+}
+
+void SelfCalibration::share_link(std::size_t g, std::size_t number, std::optional<ChainLink>& link) const {
+  std::uint64_t n_pol = link ? link->table.n_pol() : 0;
+  broadcast(n_pol);
+  if (n_pol == 0) return;
+  if (!settings_.ranks.root()) {
+    link = ChainLink{number, settings_.entries[number], slots_[number], {}};
+    link->table.time_mjd_s.resize(slots_[number].size());
+    link->table.freq_hz.resize(chains_[g].parts().size());
+    link->table.resize(set_.antennas.size(), n_pol);
+  }
+  SolutionTable& table = link->table;
+  broadcast(std::span(table.values.data(), table.values.size()));
+  broadcast(std::span(table.weight.data(), table.weight.size()));
+}
+
+std::optional<ChainLink> SelfCalibration::find_link(std::size_t g, std::size_t number,
+                                                    PredictionStore& predictions, std::uint64_t max_bytes) {
   const TermOptions& entry = settings_.entries[number];
   const std::string which =
       label_of(entry) + (chains_.size() > 1 ? fmt::format(", channel group {}", g) : std::string());
   // What was said at its first use is not said again.
   const auto warn = [&](const std::string& text) {
     has_entry() ? log_warning("{}: {}", which, text) : log_verbose("{}: {}", which, text);
+    return std::nullopt;
   };
   EntrySolver solver(products_, set_, settings_, mix_, chains_[g], reference_);
   EntrySolver::Outcome outcome = solver.solve(number, slots_[number], predictions, max_bytes);
@@ -172,9 +183,7 @@ void SelfCalibration::solve(const ChannelGroup& group, PredictionStore& predicti
     return warn(
         fmt::format("chi^2 per sample grows from {:.6g} to {:.6g}: the former gains return", former, found));
   log_verbose("{}: chi^2 per sample {:.6g} with the former gains, {:.6g} now", which, former, found);
-  const SolutionTable& table = outcome.link.table;
-  const auto n_all = table.weight.size(),
-             n_flagged = static_cast<std::size_t>(std::count(table.weight.begin(), table.weight.end(), 0.0f));
+  const auto [n_all, n_flagged] = count_with_data(outcome);
   constexpr double kMany = 0.1;
   if (static_cast<double>(n_flagged) > kMany * static_cast<double>(n_all))
     warn(
@@ -187,7 +196,7 @@ void SelfCalibration::solve(const ChannelGroup& group, PredictionStore& predicti
       static_cast<double>(n_all - n_flagged) *
       (entry.term == CalibrationTerm::gain || entry.term == CalibrationTerm::scalar_gain ? 2 : 1);
   moved_ = moved_ || outcome.chi2_former - outcome.chi2_found > kThird * n_numbers * found + outcome.rounding;
-  chains_[g].add(std::move(outcome.link));
+  return std::move(outcome.link);
 }
 
 bool SelfCalibration::end_entry() {

@@ -12,6 +12,9 @@
 // What a new entry cannot describe stays: phases of 10 s are applied while gains of 60 s are solved
 // (gain_chain.h). Amplitudes of each window are scaled to a mean log|g| of 0, so that the flux scale stays.
 // If data and model then differ more than with the former gains, these return.
+//
+// Processes that image together all have the visibilities and, while gains are found, the whole predictions:
+// the first one solves, which takes little time beside predicting, and tells the others its gains.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +23,11 @@
 #include <string>
 #include <vector>
 
-#include "libcore/cli/imaging_options.h"
-#include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/prediction_store.h"
 #include "libcore/solutions/solutions.h"
 #include "libcore/visibility/imaging.h"
 #include "libcore/visibility/stokes.h"
+#include "tools/imaging/calibration/calibrated_set.h"
 #include "tools/imaging/calibration/calibrated_source.h"
 #include "tools/imaging/calibration/entry_solver.h"
 #include "tools/imaging/calibration/gain_chain.h"
@@ -40,12 +42,9 @@ std::vector<TermOptions> parse_entries(const std::string& text);
 /// "phase:30s", for messages.
 std::string label_of(const TermOptions& entry);
 
-/// Reads the scalars of the rows. UsageError for products that have no gains.
-CalibratedSet read_calibrated_set(const std::string& path, const ImagingOptions& selection);
-
 class SelfCalibration {
  public:
-  /// `products` gives all products of the set's visibilities, `planes` are those of the images, `groups` all
+  /// `products` gives all products of the sets' visibilities, `planes` are those of the images, `groups` all
   /// that may be solved. UsageError if the planes do not tell both parallel hands.
   SelfCalibration(ImagingSource& products, CalibratedSet set, SelfCalibrationSettings settings,
                   const std::vector<PlaneRecipe>& planes, const std::vector<ChannelGroup>& groups);
@@ -78,6 +77,11 @@ class SelfCalibration {
     std::size_t group, part;
   };
   std::size_t find(const ChannelGroup& group) const;
+  /// What solve() finds, by itself; nothing if the former gains stay.
+  std::optional<ChainLink> find_link(std::size_t g, std::size_t number, PredictionStore& predictions,
+                                     std::uint64_t max_bytes);
+  /// What the first process has found replaces what the others have.
+  void share_link(std::size_t g, std::size_t number, std::optional<ChainLink>& link) const;
   std::vector<GroupPart> places_by_frequency() const;
   /// The table of an entry for all groups and windows: of unity where a group has none of it.
   SolutionTable table_of(std::size_t entry) const;
