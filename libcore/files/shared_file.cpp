@@ -103,7 +103,9 @@ std::uint64_t SharedFile::memory_bytes(const std::string& path, std::span<const 
     return 0;
   const auto n_mapped = static_cast<std::size_t>(std::count_if(
       file_bytes.begin(), file_bytes.end(), [](std::uint64_t bytes) { return bytes >= kWorthMappingBytes; }));
-  return std::uint64_t{n_threads} * std::min(n_mapped, kFilesAtOnce) * 2 * kWindowBytes;
+  // Two windows for a thread by itself; neighbouring pieces share theirs, as long as they come in order.
+  const std::uint64_t n_windows = std::min(2u * n_threads, 2 + (n_threads + 1) / 2);
+  return std::min(n_mapped, kFilesAtOnce) * n_windows * kWindowBytes;
 }
 
 SharedFile::~SharedFile() {
