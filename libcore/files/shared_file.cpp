@@ -11,8 +11,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <utility>
+
+#include "libcore/system/device.h"
 
 namespace apsyn {
 namespace {
@@ -21,6 +24,9 @@ namespace {
 constexpr std::uint64_t kWindowBytes = 2 << 20;
 
 constexpr std::uint64_t kWorthMappingBytes = 4 * kWindowBytes;
+
+/// Fewer threads write sooner than they fill mapped pages.
+constexpr unsigned kWorthMappingThreads = 4;
 
 /// Fewer bytes are not worth bringing a window into memory for.
 constexpr std::size_t kWorthWindowBytes = 128 << 10;
@@ -55,17 +61,23 @@ std::uint64_t next_id() {
   return ++last;
 }
 
+bool maps_files_in_memory(SharedFile::InMemory in_memory) {
+  using enum SharedFile::InMemory;
+  return in_memory == mapped || (in_memory == by_processors && available_threads() >= kWorthMappingThreads);
+}
+
 }  // namespace
 
-SharedFile::SharedFile(int fd) : SharedFile(fd, 0, 0) {}
+SharedFile::SharedFile(int fd, InMemory in_memory) : SharedFile(fd, 0, 0, in_memory) {}
 
-SharedFile::SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n) : fd_(fd), id_(next_id()) {
+SharedFile::SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n, InMemory in_memory)
+    : fd_(fd), id_(next_id()) {
   struct statfs system {};
   struct stat file {};
   if (::fstatfs(fd, &system) != 0 || ::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return;
   const long kind = static_cast<long>(system.f_type);
   takes_turns_ = kind == TMPFS_MAGIC || kind == EXT4_SUPER_MAGIC || kind == kXfsMagic;
-  if (kind != TMPFS_MAGIC) return;
+  if (kind != TMPFS_MAGIC || !maps_files_in_memory(in_memory)) return;
   const auto bytes = static_cast<std::uint64_t>(file.st_size), end = n == 0 ? bytes : first_byte + n;
   if (end - first_byte < kWorthMappingBytes) return;
   if (end > bytes && ::ftruncate(fd, static_cast<off_t>(end)) != 0) return;
@@ -80,6 +92,20 @@ void SharedFile::map(std::uint64_t first_byte, std::uint64_t end) {
   mapped_from_ = first_byte;
   mapped_end_ = end;
   maps_ = true;
+}
+
+std::uint64_t SharedFile::memory_bytes(const std::string& path, std::span<const std::uint64_t> file_bytes,
+                                       unsigned n_threads, InMemory in_memory) {
+  struct statfs system {};
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!maps_files_in_memory(in_memory) || ::statfs(folder.empty() ? "." : folder.c_str(), &system) != 0 ||
+      static_cast<long>(system.f_type) != TMPFS_MAGIC)
+    return 0;
+  const auto n_mapped = static_cast<std::size_t>(std::count_if(
+      file_bytes.begin(), file_bytes.end(), [](std::uint64_t bytes) { return bytes >= kWorthMappingBytes; }));
+  // Two windows for a thread by itself; neighbouring pieces share theirs, as long as they come in order.
+  const std::uint64_t n_windows = std::min(2u * n_threads, 2 + (n_threads + 1) / 2);
+  return std::min(n_mapped, kFilesAtOnce) * n_windows * kWindowBytes;
 }
 
 SharedFile::~SharedFile() {

@@ -6,21 +6,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <semaphore>
+#include <span>
+#include <string>
 
 namespace apsyn {
 
 /// write() and pwrite() let one thread at a time into a file, and those that wait turn in circles: 16 threads
 /// together write what one writes, 4 to 5 GB/s, in 13 times its processor time. So files in memory (tmpfs),
-/// whose pages all threads may fill at the same time, are mapped, a few megabytes at a time: 40 GB/s. Other
-/// file systems make pages writable under a lock of their own, so that nothing would be gained: there two
-/// threads write, and the others sleep until it is their turn (README.md has the figures).
+/// whose pages all threads may fill at the same time, are mapped, a few megabytes at a time: 40 GB/s. But a
+/// mapped page takes twice the processor time of a written one, which need not be cleared first: one to three
+/// processors write. Other file systems make pages writable under a lock of their own, so that nothing would
+/// be gained: there two threads write, and the others sleep until it is their turn (README.md has the
+/// figures).
 class SharedFile {
  public:
+  /// How a file in memory is written; `by_processors`: as fits the number of those that the process may use.
+  enum class InMemory { by_processors, mapped, written };
   /// Of a descriptor that stays the caller's, open for reading and writing, of a file that keeps its size.
-  explicit SharedFile(int fd);
+  explicit SharedFile(int fd, InMemory in_memory = InMemory::by_processors);
   /// Of bytes [first_byte, first_byte + n) of a file, which ends behind them if it ended before.
-  SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n);
+  SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n, InMemory in_memory = InMemory::by_processors);
   ~SharedFile();
+  /// About what the process has in memory of files of these sizes, in the folder of `path`, while so many
+  /// threads fill them in turn: each takes the next piece, a small part of a window that is worth mapping.
+  static std::uint64_t memory_bytes(const std::string& path, std::span<const std::uint64_t> file_bytes,
+                                    unsigned n_threads, InMemory in_memory = InMemory::by_processors);
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 

@@ -55,7 +55,8 @@ MwaInputs sort_mwa_inputs(const Options& options) {
 void check_mwa_options(const Options& options) {
   if (options.mwa == MwaFitsOptions{}) return;
   throw UsageError(
-      "{}: --pointing-centre, --no-*-delay, --no-digital-gains and --flag-* go with files of the MWA's "
+      "{}: --pointing-centre, --no-*-delay, --no-digital-gains, --passband and --flag-* go with files of the "
+      "MWA's "
       "correlators",
       options.inputs[0]);
 }

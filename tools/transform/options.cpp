@@ -93,6 +93,8 @@ void declare_mwa(Tool& tool, Options& options) {
   add_switch("--no-cable-delay", mwa.cable_delays, "leave the delays of cables in the phases");
   add_switch("--no-geometric-delay", mwa.geometric_delays, "do not track the phase centre");
   add_switch("--no-digital-gains", mwa.digital_gains, "do not divide by the receivers' digital gains");
+  tool.add_file("--passband", mwa.passband,
+                "gains of a coarse channel's fine channels to divide by, as CSV: channel,gain");
   add_switch("--no-flag-metafits", mwa.flag_tiles, "keep the tiles that the metafits flags");
   tool.add_frequency("--flag-edge-width", mwa.flag_edge_hz,
                      "flag this much at both ends of each coarse channel (default 80kHz)");

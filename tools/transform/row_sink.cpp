@@ -2,6 +2,7 @@
 #include "tools/transform/row_sink.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -15,6 +16,8 @@
 namespace apsyn::transform {
 namespace {
 
+/// casacore writes what rows have beside their cells, value by value and one thread at a time. So these wait
+/// until cells of later rows come, from several threads, one of which then writes them.
 class SetSink final : public RowSink {
  public:
   SetSink(const std::string& path, const MsDescription& description, bool overwrite, std::int64_t n_rows,
@@ -25,15 +28,35 @@ class SetSink final : public RowSink {
   void place(std::int64_t, const MsWriteRows&) override {}
   void put_cells(std::int64_t first_row, View<const std::complex<float>, 3> data,
                  View<const float, 3> weight) override {
+    write_waiting();
     writer_.write_cells(first_row, data, weight);
   }
   void put_rows(std::int64_t first_row, const MsWriteRows& rows) override {
-    writer_.write_scalars(first_row, rows);
+    write_waiting();
+    first_row_ = first_row;
+    rows_ = rows;
+    baselines_ = *rows.baselines;
+    uvw_m_.assign(rows.uvw_m.begin(), rows.uvw_m.end());
+    rows_.baselines = &baselines_;
+    rows_.uvw_m = View<const double, 2>(uvw_m_.data(), rows.uvw_m.shape());
+    waits_ = true;
   }
-  void commit() override { writer_.commit(); }
+  void commit() override {
+    write_waiting();
+    writer_.commit();
+  }
 
  private:
+  void write_waiting() {
+    if (waits_.exchange(false)) writer_.write_scalars(first_row_, rows_);
+  }
+
   MeasurementSetWriter writer_;
+  std::atomic<bool> waits_{false};
+  std::int64_t first_row_ = 0;
+  MsWriteRows rows_;  ///< waiting, with the baselines and coordinates below
+  std::vector<Baseline> baselines_;
+  std::vector<double> uvw_m_;  ///< [row][3]
 };
 
 /// Uvh5Writer or UvfitsWriter.

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "libcore/formats/ms/cell_values.h"
 #include "libcore/formats/ms/rows.h"
 
 namespace apsyn {
@@ -110,6 +111,18 @@ void weights_of_sigma(const float* sigma, const float* weight, std::size_t step,
       const float s = sigma[i + corr];
       to[i + corr] = s == 0 ? weight[first + corr] : 1 / (s * s);
     }
+}
+
+bool is_number(const double* uvw) {
+  return std::isfinite(uvw[0]) && std::isfinite(uvw[1]) && std::isfinite(uvw[2]);
+}
+
+/// Whether correlations are the products, in their order.
+bool are_in_order(const MsDataDescription& description, std::size_t n_product) {
+  bool in_order = description.n_corr == n_product;
+  for (std::size_t p = 0; p < n_product; ++p)
+    in_order = in_order && description.corr_of[p] == static_cast<int>(p);
+  return in_order;
 }
 
 }  // namespace
@@ -287,8 +300,7 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
   if (coordinates_alone_) return;
   const std::vector<int>& corr_of = cells.description->corr_of;
   const bool all_there = std::all_of(corr_of.begin(), corr_of.end(), [](int corr) { return corr >= 0; });
-  bool in_order = n_corr == n_product;
-  for (std::size_t p = 0; p < n_product; ++p) in_order = in_order && corr_of[p] == static_cast<int>(p);
+  const bool in_order = are_in_order(*cells.description, n_product);
   // Stride of the weights from channel to channel: WEIGHT holds for every channel.
   const std::size_t weight_step = cells.spectrum ? n_corr : 0,
                     weight_row = cells.spectrum ? n_corr * n_chan : n_corr;
@@ -298,8 +310,7 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
     const std::size_t at = cells.at[row];
     std::complex<float>* to = data_out.data() + row * n_values;
     float* to_weight = weight_out.data() + row * n_values;
-    const bool placed =
-        std::isfinite(uvw[3 * at]) && std::isfinite(uvw[3 * at + 1]) && std::isfinite(uvw[3 * at + 2]);
+    const bool placed = is_number(uvw + 3 * at);
     if (!placed) std::fill_n(&uvw_m(row, 0), 3, 0.0);
     const bool weighs = !scalars.flag_row[cells.wanted[row]], used = placed && (weighs || keep_flagged_);
     if (!used || !all_there) {
@@ -339,6 +350,34 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
         *to = (keep_flagged_ ? finite : valid) ? value : casacore::Complex(0, 0);
         *to_weight = valid ? w : 0.0f;
       }
+  }
+}
+
+bool MsCellReader::folds_in_place(const MsCells& cells) const {
+  // Wanted rows rise: all that were read are wanted where the last of so many is the last one read.
+  return keep_flagged_ && !coordinates_alone_ && cells.spectrum && cells.sigma.empty() &&
+         cells.at.back() + 1 == cells.wanted.size() && cells.data.size() == cells.weight.size() &&
+         are_in_order(*cells.description, meta_.products.size());
+}
+
+void MsCellReader::fold_in_place(MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m) const {
+  const std::size_t n_rows = cells.wanted.size(), n_values = cells.n_chan * cells.description->n_corr;
+  std::copy_n(cells.uvw.data(), 3 * n_rows, uvw_m.data());
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    casacore::Complex* data = cells.data.data() + row * n_values;
+    float* weight = cells.weight.data() + row * n_values;
+    const auto* flag = cells.flag.data() + row * n_values;
+    if (!is_number(&uvw_m(row, 0))) {
+      std::fill_n(&uvw_m(row, 0), 3, 0.0);
+      std::fill_n(data, n_values, casacore::Complex(0, 0));
+      std::fill_n(weight, n_values, 0.0f);
+      continue;
+    }
+    if (are_finite(reinterpret_cast<const float*>(data), 2 * n_values))
+      mask_weights(reinterpret_cast<const std::uint8_t*>(flag), n_values, weight);
+    else
+      fold_values<true>(data, flag, weight, n_values, data, weight);
+    if (scalars.flag_row[cells.wanted[row]]) std::fill_n(weight, n_values, 0.0f);
   }
 }
 

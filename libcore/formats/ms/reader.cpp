@@ -4,6 +4,7 @@
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <deque>
@@ -437,6 +438,11 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const Us
                       n_product = state.selection.column.empty() ? 0 : state.meta.products.size();
     state.for_pieces(n_threads, [&](State::Piece& piece) {
       const std::size_t n = piece.cells.wanted.size();
+      if (state.cells.folds_in_place(piece.cells)) {
+        state.cells.fold_in_place(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n));
+        const std::array<std::size_t, 3> shape{n, n_chan, n_product};
+        return use(piece.first, {piece.cells.data.data(), shape}, {piece.cells.weight.data(), shape});
+      }
       piece.data.resize_for_overwrite({n, n_chan, n_product});
       piece.weight.resize_for_overwrite({n, n_chan, n_product});
       state.cells.fold(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n), piece.data,

@@ -19,6 +19,7 @@
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/files/output.h"
+#include "libcore/formats/ms/cell_values.h"
 #include "libcore/formats/ms/main_table.h"
 #include "libcore/formats/ms/measurement_set.h"
 #include "libcore/formats/ms/metadata.h"
@@ -75,6 +76,8 @@ struct MainArrays {
   casacore::Cube<casacore::Float> weight_spectrum;  ///< the same
   casacore::Matrix<casacore::Float> weight, sigma;  ///< (product, row)
   casacore::Vector<casacore::Bool> flag_row;
+  casacore::Cube<casacore::Complex> own_data;  ///< memory of `data`, unless that is the caller's
+  casacore::Cube<casacore::Float> own_weight;  ///< of weight_spectrum
 };
 
 /// Whether a non-standard subtable describes the stations: beam models, or the weather there. Other subtables
@@ -146,13 +149,24 @@ void sum_weights(const float* weight, const std::uint8_t* flag, std::size_t n_ce
   std::copy(counts.begin(), counts.end(), n_valid);
 }
 
+/// Cells in memory of somebody else's, or in `own` if there is none.
+template <class T>
+void take_cells(const T* from, const IPosition& shape, casacore::Cube<T>& own, casacore::Cube<T>& to) {
+  if (from == nullptr) own.resize(shape);
+  to.reference(from == nullptr ? own : casacore::Cube<T>(shape, const_cast<T*>(from), casacore::SHARE));
+}
+
 /// A cell without weight, or with a value that is no number, is flagged; its value is then kept when finite.
+/// Where this changes nothing, as with what a reader gives, data and weights are what came in itself: `out`
+/// holds only until they are gone.
 void fold(View<const std::complex<float>, 3> data_in, View<const float, 3> weight_in, MainArrays& out) {
   const auto [n_row, n_chan, n_product] = data_in.shape();
   const IPosition shape(3, n_product, n_chan, n_row);
-  out.data.resize(shape);
+  const bool as_it_is = are_finite(reinterpret_cast<const float*>(data_in.data()), 2 * data_in.size()) &&
+                        are_weights(weight_in.data(), weight_in.size());
+  take_cells(as_it_is ? data_in.data() : nullptr, shape, out.own_data, out.data);
+  take_cells(as_it_is ? weight_in.data() : nullptr, shape, out.own_weight, out.weight_spectrum);
   out.flag.resize(shape);
-  out.weight_spectrum.resize(shape);
   out.weight.resize(n_product, n_row);
   out.sigma.resize(n_product, n_row);
   out.flag_row.resize(n_row);
@@ -165,7 +179,8 @@ void fold(View<const std::complex<float>, 3> data_in, View<const float, 3> weigh
     auto* data_out = reinterpret_cast<float*>(out.data.data() + row * n_cell);
     auto* flag_out = reinterpret_cast<std::uint8_t*>(out.flag.data() + row * n_cell);
     float* weight_out = out.weight_spectrum.data() + row * n_cell;
-    fold_cells(data, weight, n_cell, data_out, flag_out, weight_out);
+    as_it_is ? flag_zeros(weight, n_cell, flag_out)
+             : fold_cells(data, weight, n_cell, data_out, flag_out, weight_out);
     sum.assign(n_product, 0.0);
     n_valid.assign(n_product, 0);
     switch (n_product) {

@@ -12,6 +12,7 @@
 #include "libcore/files/input.h"
 #include "libcore/formats/fits/walk.h"
 #include "libcore/formats/mwa_fits/arrangement.h"
+#include "libcore/formats/mwa_fits/passband.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/system/parallel.h"
 
@@ -79,6 +80,7 @@ struct MwaFitsReader::State {
   std::vector<Baseline> baselines;
   std::vector<std::array<StoredProduct, kProducts>> stored;  ///< [baseline], of the legacy correlator
   std::vector<std::array<std::vector<double>, 2>> gains;     ///< [tile][pol][coarse channel]; empty: all 1
+  std::vector<double> passband;                              ///< [fine channel]
   std::vector<bool> flagged_channel;                         ///< [fine channel]
   bool turns_phases = false;
   /// Baselines of one time and window.
@@ -105,7 +107,11 @@ struct MwaFitsReader::State {
     baselines = all_baselines(observation.n_tiles(), true);
     if (files.correlator == Correlator::legacy) find_products();
     if (options.digital_gains) gains = digital_gains(observation);
+    passband.assign(observation.n_fine, 1.0);
+    if (!options.passband.empty()) passband = read_passband(options.passband, observation.n_fine);
     flagged_channel = flagged_channels(observation, files.correlator, options);
+    for (std::size_t chan = 0; chan < passband.size(); ++chan)
+      if (passband[chan] == 0) flagged_channel[chan] = true;
     choose_phases();
     describe();
   }
@@ -249,7 +255,9 @@ void MwaFitsReader::State::fill(std::size_t row, std::size_t end, std::size_t co
           std::polar(1.0, turn * (first_hz + static_cast<double>(tile) * observation.fine_hz));
       const std::complex<double> step = std::polar(1.0, turn * observation.fine_hz);
       for (std::size_t chan = tile; chan < std::min(end_chan, tile + kChannelsAtOnce); ++chan) {
-        const std::complex<double> rotation = phasor;
+        const double gain = passband[chan] == 0 ? 1 : passband[chan];
+        const std::complex<double> rotation = phasor / gain;
+        const auto of_weight = static_cast<float>(gain * gain);
         phasor *= step;
         if (chan < begin_chan) continue;
         for (std::size_t product = 0; product < kProducts; ++product) {
@@ -261,7 +269,8 @@ void MwaFitsReader::State::fill(std::size_t row, std::size_t end, std::size_t co
             conjugated = place.conjugated;
           }
           const float re = numbers[2 * at], im = conjugated ? -numbers[2 * at + 1] : numbers[2 * at + 1];
-          float valid = legacy ? 1.0f : weights[(wanted[r] - wanted.front()) * kProducts + product];
+          float valid =
+              of_weight * (legacy ? 1.0f : weights[(wanted[r] - wanted.front()) * kProducts + product]);
           const bool finite = std::isfinite(re) && std::isfinite(im);
           if (!(valid > 0) || !std::isfinite(valid) || !finite || flagged || flagged_channel[chan] ||
               amplitude[product] == 0)

@@ -24,16 +24,18 @@ struct MwaFitsOptions {
   double flag_edge_hz = 80e3;                ///< at both ends of each coarse channel
   std::optional<bool> flag_centre;  ///< the middle of each coarse channel; else for the legacy correlator
   double flag_begin_s = -1;         ///< after the first integration's beginning; below 0: until GOODTIME
+  std::string passband;             ///< file of the gains of a coarse channel's fine channels; empty: all 1
 
   bool operator==(const MwaFitsOptions&) const = default;
 };
 
 /// Rows of a block are of one time and one spectral window, in the order of all_baselines(). Weights: 0 =
-/// flagged; of MWAX the valid share of the samples.
+/// flagged; of MWAX the valid share of the samples; times gain^2 with a passband.
 class MwaFitsReader final : public VisibilityFile {
  public:
   /// FailureError when a file cannot be opened; DataError, with the file and the value, when one is malformed
-  /// or they do not fit together; UsageError for --pointing-centre where the correlator has tracked another.
+  /// or they do not fit together, or the passband not to them; UsageError for --pointing-centre where the
+  /// correlator has tracked another.
   MwaFitsReader(const std::string& metafits, const std::vector<std::string>& files,
                 const MwaFitsOptions& options);
   ~MwaFitsReader() override;

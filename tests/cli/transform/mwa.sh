@@ -34,6 +34,16 @@ expect_same once.ms/table.f2_TSM0 piped.ms/table.f2_TSM0 "DATA by way of a strea
 run transform -v "${files[@]}" 1196175296.metafits --bda 0.01 --bda-radius 2deg -o bda.ms
 expect_stderr "the times of its rows have been looked at beforehand"
 
+# A passband: twice the gain halves data and quadruples weights.
+{ echo channel,gain; for i in 0 1; do echo $i,2; done; } >passband.csv
+run transform -q "${files[@]}" 1196175296.metafits "${small[@]}" --passband passband.csv -o halved.ms
+expect_same <(od -An -v -tf4 -w4 once.ms/table.f4_TSM0 | awk '{ print $1 * 4 }') \
+  <(od -An -v -tf4 -w4 halved.ms/table.f4_TSM0 | awk '{ print $1 + 0 }') "weights with a passband of 2"
+expect_exit 3 transform "${files[@]}" 1196175296.metafits --passband 1196175296.metafits -o never.ms
+expect_exit 2 transform all.ms --passband passband.csv -o never.ms
+expect_stderr "go with files of the MWA's correlators"
+expect_exit 2 transform "${files[@]}" 1196175296.metafits --passband passband.csv -o passband.csv --overwrite
+
 # What is no file is not looked into.
 mkfifo fifo
 expect_exit 2 transform fifo -o never.ms

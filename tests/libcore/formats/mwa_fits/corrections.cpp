@@ -118,6 +118,77 @@ BOOST_AUTO_TEST_CASE(edges_and_middles_of_coarse_channels_are_flagged) {
   BOOST_CHECK_THROW(flagged(options, true), UsageError);
 }
 
+// Data that passed a filter are as if they had not, with weights of their variance: both correlators, whose
+// channels are flagged as ever. Channels of the file come in any order.
+BOOST_AUTO_TEST_CASE(the_passband_is_divided_out_and_weighs) {
+  for (const bool mwax : {false, true}) {
+    Observed observed(mwax ? 5 : 128, {120});
+    const auto n_fine = static_cast<std::size_t>(observed.metafits.n_fine);
+    std::vector<double> power;
+    std::string csv = "# measured\nchannel, gain\n";
+    for (std::size_t i = 0; i < n_fine; ++i) power.push_back(0.3 + 0.2 * static_cast<double>(i * i % 7));
+    for (std::size_t i = n_fine; i-- > 0;) csv += fmt::format("{},{}\n", i, power[i]);
+    auto made = observed.integrations(120, kBegin_ms, 1, mwax);
+    MwaFitsOptions options;
+    options.flag_edge_hz = 0;
+    options.flag_centre = false;
+    const auto read = [&] {
+      const std::string file =
+          mwax ? observed.folder.file(observed.mwax_name(120), mwa_mwax_bytes(observed.metafits, made))
+               : observed.folder.file(observed.gpubox_name(1), mwa_gpubox_bytes(observed.metafits, made));
+      MwaFitsReader reader(observed.write_metafits(), {file}, options);
+      const std::vector<ReadRow> rows = read_all(reader);
+      return std::pair(worst_error(observed, rows, reader.description()), rows);
+    };
+    const auto [flat_error, flat] = read();
+    const auto signal = made[0].signal;
+    made[0].signal = [=](std::size_t i, int p, std::size_t j, int q, int channel) {
+      return signal(i, p, j, q, channel) * power[static_cast<std::size_t>(channel)];
+    };
+    options.passband = observed.folder.file("passband.csv", csv);
+    const auto [error, rows] = read();
+    BOOST_TEST(flat_error < kRounding);
+    BOOST_TEST(error < kRounding);  // 8.7e-8
+    BOOST_REQUIRE(rows.size() == flat.size());
+    double worst_weight = 0;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      for (std::size_t cell = 0; cell < rows[r].weight.size(); ++cell) {
+        const double expected = static_cast<double>(flat[r].weight[cell]) * power[cell / 4] * power[cell / 4];
+        BOOST_REQUIRE(expected > 0);
+        worst_weight = std::max(worst_weight, std::abs(rows[r].weight[cell] / expected - 1));
+      }
+    BOOST_TEST(worst_weight < 1.2e-7);  // two roundings of single precision
+    options.passband.clear();
+    BOOST_TEST(read().first > 0.1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(passbands_must_fit_the_files) {
+  const Observed observed(2, {120});
+  const std::string file = observed.write_mwax(120), metafits = observed.write_metafits();
+  const auto n_fine = static_cast<std::size_t>(observed.metafits.n_fine);
+  MwaFitsOptions options;
+  options.flag_edge_hz = 0;
+  const auto read_with = [&](const std::string& first_line, std::size_t n, const std::string& columns) {
+    std::string csv = columns + "\n" + first_line + "\n";
+    for (std::size_t i = 1; i < n; ++i) csv += fmt::format("{},1\n", i);
+    options.passband = observed.folder.file("passband.csv", csv);
+    MwaFitsReader reader(metafits, {file}, options);
+    return kept(read_all(reader)[0].weight);
+  };
+  BOOST_TEST(read_with("0,0.5", n_fine, "channel,gain") == std::vector<int>(n_fine, 1));
+  std::vector<int> all_but_one(n_fine, 1);
+  all_but_one[0] = 0;
+  BOOST_TEST(read_with("0,0", n_fine, "channel,gain") == all_but_one);
+  for (const char* line : {"0,-1", "0,nan", "0,inf", "0,1e-7", "0,1e7", "0,x", "1,1", "-1,1", "99999,1"})
+    BOOST_CHECK_THROW(read_with(line, n_fine, "channel,gain"), DataError);
+  BOOST_CHECK_THROW(read_with("0,1", n_fine - 1, "channel,gain"), DataError);
+  BOOST_CHECK_THROW(read_with("0,1", n_fine + 1, "channel,gain"), DataError);
+  BOOST_CHECK_THROW(read_with("0,1", n_fine, "channel,amplitude"), DataError);
+  options.passband = "/nowhere/passband.csv";
+  BOOST_CHECK_THROW(MwaFitsReader(metafits, {file}, options), FailureError);
+}
+
 BOOST_AUTO_TEST_CASE(integrations_before_data_are_good_are_flagged) {
   const auto n_kept = [](const char* good_time, double flag_begin_s) {
     Observed observed(2, {120});
