@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -92,20 +91,6 @@ void SharedFile::map(std::uint64_t first_byte, std::uint64_t end) {
   mapped_from_ = first_byte;
   mapped_end_ = end;
   maps_ = true;
-}
-
-std::uint64_t SharedFile::memory_bytes(const std::string& path, std::span<const std::uint64_t> file_bytes,
-                                       unsigned n_threads, InMemory in_memory) {
-  struct statfs system {};
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (!maps_files_in_memory(in_memory) || ::statfs(folder.empty() ? "." : folder.c_str(), &system) != 0 ||
-      static_cast<long>(system.f_type) != TMPFS_MAGIC)
-    return 0;
-  const auto n_mapped = static_cast<std::size_t>(std::count_if(
-      file_bytes.begin(), file_bytes.end(), [](std::uint64_t bytes) { return bytes >= kWorthMappingBytes; }));
-  // Two windows for a thread by itself; neighbouring pieces share theirs, as long as they come in order.
-  const std::uint64_t n_windows = std::min(2u * n_threads, 2 + (n_threads + 1) / 2);
-  return std::min(n_mapped, kFilesAtOnce) * n_windows * kWindowBytes;
 }
 
 SharedFile::~SharedFile() {

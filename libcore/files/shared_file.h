@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <semaphore>
-#include <span>
 #include <string>
 
 namespace apsyn {
@@ -27,10 +26,6 @@ class SharedFile {
   /// Of bytes [first_byte, first_byte + n) of a file, which ends behind them if it ended before.
   SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n, InMemory in_memory = InMemory::by_processors);
   ~SharedFile();
-  /// About what the process has in memory of files of these sizes, in the folder of `path`, while so many
-  /// threads fill them in turn: each takes the next piece, a small part of a window that is worth mapping.
-  static std::uint64_t memory_bytes(const std::string& path, std::span<const std::uint64_t> file_bytes,
-                                    unsigned n_threads, InMemory in_memory = InMemory::by_processors);
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 

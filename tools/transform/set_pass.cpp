@@ -11,7 +11,6 @@
 #include "kernels/average/smearing.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/files/shared_file.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
 #include "tools/transform/mover.h"
@@ -375,16 +374,6 @@ void count_bins(const Options& options, JoinedSets& sets, const UvwCheck& uvw, S
   take_closed();
 }
 
-/// What threads that write a set in memory have of its files: of those of visibilities and of their weights,
-/// whose pieces are large enough.
-std::uint64_t mapped_bytes(const Tool& tool, const Options& options, const SetPlan& plan,
-                           std::size_t n_product) {
-  if (output_kind(tool, options) != OutputKind::measurement_set) return 0;
-  const std::uint64_t n_values = static_cast<std::uint64_t>(plan.n_rows) * plan.n_channels * n_product;
-  const std::uint64_t files[] = {n_values * sizeof(std::complex<float>), n_values * sizeof(float)};
-  return SharedFile::memory_bytes(tool.common().output, files, tool.common().threads);
-}
-
 void count_rows(JoinedSets& sets, SetPlan& plan) {
   plan.longest_s = sets.interval_s();
   for (JoinedSet& set : sets.sets()) plan.n_rows += set.source->count_rows();
@@ -407,7 +396,6 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, co
   const CommonOptions& common = tool.common();
   const auto n_in = static_cast<std::uint64_t>(sets.n_rows());
   const std::uint64_t fixed = cpu_program_bytes(sets.sets().size()) + common.threads * kThreadBytes +
-                              mapped_bytes(tool, options, plan, sets.products().size()) +
                               (plan.bins ? plan.max_open * (sums_bytes + kBinBytes) : 0);
   const auto needed = [&](std::uint64_t block_rows) {
     std::uint64_t reading = 0;

@@ -177,12 +177,8 @@ BOOST_AUTO_TEST_CASE(files_that_are_filled_in_turn_leave_memory) {
     }
     BOOST_TEST_MESSAGE("resident at most " << most << " bytes more");
     // Two windows of 2 MiB of each: 8 MiB; 128 MiB if none were let go. The system's count lags behind.
-    constexpr std::uint64_t kSizes[] = {kBytes, kBytes, 1000};
-    const auto planned = static_cast<double>(SharedFile::memory_bytes(one.path, kSizes, 1, mapped));
-    BOOST_TEST(static_cast<double>(most) < 1.5 * planned);
-    BOOST_TEST(planned < 1.5 * static_cast<double>(most));
-    BOOST_TEST(SharedFile::memory_bytes(one.path, kSizes, 4, mapped) == std::uint64_t{16 << 20});
-    BOOST_TEST(SharedFile::memory_bytes(one.path, kSizes, 4, written) == 0u);
+    BOOST_TEST(most < std::size_t{12 << 20});
+    BOOST_TEST(most > std::size_t{5 << 20});
   }
   BOOST_TEST(one.contents() == std::string(kBytes, 'x'));
   BOOST_TEST(two.contents() == one.contents());
