@@ -35,8 +35,8 @@ struct MatrixBatch {
   std::size_t first_chan = 0, n_chan = 0;
   std::size_t size(std::size_t n_stations) const { return n_components * n_chan * n_stations; }
 };
-/// As many whole runs as fit into so many matrices, with all components; if a single run does not fit, part
-/// of the components. A batch has at least one component in one run.
+/// Each batch has as many whole runs as fit into so many matrices, with all components; if a single run does
+/// not fit, part of the components. A batch has at least one component in one run.
 std::vector<MatrixBatch> matrix_batches(const TermTables& tables, std::size_t n_stations,
                                         std::size_t max_matrices);
 

@@ -34,11 +34,11 @@ class SampleCounter {
   /// known (VoltageReader::watch); what is missing is counted by one.
   void add_extremes(const VoltageBlock& block, std::size_t first, std::size_t n_time, unsigned thread);
   void add_missing(const VoltageBlock& block);
-  /// Of all that has been added; while nobody adds.
+  /// What has been counted of all that was added. Nobody may be adding meanwhile.
   SampleCounts counts() const;
 
  private:
-  /// Those of `n_time` samples of the block from `first` on that are to be counted.
+  /// The samples to be counted, first and number, of the block's samples [first, first + n_time).
   std::pair<std::size_t, std::size_t> wanted(const VoltageBlock& block, std::size_t first,
                                              std::size_t n_time) const;
 

@@ -33,7 +33,7 @@ class AtermPart {
   virtual void multiply_at(double time_mjd_s, double freq_hz, const SkyDirection& centre,
                            std::span<const SkyDirection> directions, unsigned n_threads,
                            View<std::complex<float>, 3> jones);
-  /// As those of AtermModel, at a time.
+  /// The functions of the same names of AtermModel, at a time.
   virtual const PhasedBeams* phased_beams() const { return nullptr; }
   virtual void evaluate_phased([[maybe_unused]] double time_mjd_s, [[maybe_unused]] double freq_hz,
                                [[maybe_unused]] std::span<const SkyDirection> from,

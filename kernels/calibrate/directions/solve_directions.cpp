@@ -260,7 +260,7 @@ class DirectionSolver {
     });
   }
 
-  /// Those of one direction, [group][antenna][re, im, kLanes].
+  /// The gains of one direction, [group][antenna][re, im, kLanes].
   Buffer<double, 3> gains_of(std::size_t d) const {
     Buffer<double, 3> own;
     own.resize_for_overwrite({layout_.n_groups(), n_antennas_, 2 * kLanes});

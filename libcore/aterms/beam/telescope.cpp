@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which beam a telescope has.
+// Chooses the beam that a telescope has.
 #include "libcore/aterms/beam/telescope.h"
 
 #include "libcore/base/csv.h"

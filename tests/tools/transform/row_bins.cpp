@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which rows are averaged together.
+// Tests which rows are averaged together.
 #include "tools/transform/row_bins.h"
 
 #include <boost/test/unit_test.hpp>

@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(sets)
 
 namespace {
 
-/// As the program does it. Returns the rows of the output.
+/// Transforms as the program does it. Returns the rows of the output.
 std::int64_t transform_sets(const Options& options, const std::string& output, unsigned n_threads = 2) {
   Tool tool("transform", "");
   tool.common().threads = n_threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which pixels are sky, on the device: engines plan anew only when these become others.
+// The pixels that are sky, on the device: engines plan anew only when these become others.
 #include "kernels/epic/cuda/sky.cuh"
 
 #include <boost/test/unit_test.hpp>
