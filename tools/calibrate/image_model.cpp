@@ -9,8 +9,8 @@
 #include "libcore/imaging/blocks.h"
 #include "libcore/imaging/prediction_target.h"
 #include "libcore/system/program_memory.h"
-#include "tools/imaging/prediction.h"
-#include "tools/imaging/predictors.h"
+#include "tools/imaging/prediction/prediction.h"
+#include "tools/imaging/prediction/predictors.h"
 
 namespace apsyn::calibrate {
 namespace {

@@ -10,8 +10,8 @@
 #include "libcore/formats/ms/columns.h"
 #include "libcore/system/ranks.h"
 #include "tools/imaging/images.h"
-#include "tools/imaging/predict_set.h"
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/prediction/predict_set.h"
+#include "tools/imaging/prediction/prediction_options.h"
 
 namespace apsyn::clean {
 namespace {

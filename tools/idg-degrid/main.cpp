@@ -13,7 +13,7 @@
 #include "libcore/system/ranks.h"
 #include "tools/idg-degrid/options.h"
 #include "tools/imaging/device_choice.h"
-#include "tools/imaging/predict_set.h"
+#include "tools/imaging/prediction/predict_set.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_degrid;

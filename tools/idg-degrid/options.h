@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libcore/cli/tool.h"
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/prediction/prediction_options.h"
 
 namespace apsyn::idg_degrid {
 

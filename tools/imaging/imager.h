@@ -17,10 +17,10 @@
 #include "libcore/base/view.h"
 #include "libcore/imaging/intervals.h"
 #include "libcore/visibility/imaging.h"
-#include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/intervals/plan.h"
 #include "tools/imaging/passes.h"
+#include "tools/imaging/prediction/degrid_passes.h"
 #include "tools/imaging/rank_share.h"
 #include "tools/imaging/survey.h"
 

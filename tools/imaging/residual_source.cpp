@@ -8,8 +8,8 @@
 #include "libcore/base/log.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/ranks.h"
-#include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/passes.h"
+#include "tools/imaging/prediction/degrid_passes.h"
 #include "tools/imaging/rank_rows.h"
 #include "tools/imaging/rank_share.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/imaging/predict_set.h"
+#include "tools/imaging/prediction/predict_set.h"
 
 #include <complex>
 #include <cstdint>
@@ -16,9 +16,9 @@
 #include "libcore/sky/projection.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"
-#include "tools/imaging/prediction.h"
-#include "tools/imaging/prediction_output.h"
-#include "tools/imaging/predictors.h"
+#include "tools/imaging/prediction/prediction.h"
+#include "tools/imaging/prediction/prediction_output.h"
+#include "tools/imaging/prediction/predictors.h"
 
 namespace apsyn::imaging {
 namespace {

@@ -24,8 +24,8 @@
 #include "libcore/system/device.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/imaging/components/component_sums.h"
-#include "tools/imaging/degrid_passes.h"
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/prediction/degrid_passes.h"
+#include "tools/imaging/prediction/prediction_options.h"
 #include "tools/imaging/rank_share.h"
 #include "tools/imaging/w_ranges.h"
 

@@ -6,7 +6,7 @@
 
 #include "libcore/base/error.h"
 #include "tests/libcore/formats/ms/ms_observation.h"
-#include "tools/imaging/predict_set.h"
+#include "tools/imaging/prediction/predict_set.h"
 
 using namespace apsyn;
 using namespace apsyn::imaging;

@@ -11,7 +11,7 @@
 #include "libcore/formats/fits/model_images.h"
 #include "libcore/sky/sky_model.h"
 #include "libcore/system/device.h"
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/prediction/prediction_options.h"
 
 namespace apsyn::imaging {
 

@@ -12,7 +12,7 @@
 #include "libcore/formats/ms/columns.h"
 #include "libcore/imaging/prediction_target.h"
 #include "tools/imaging/plane_mix.h"
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/prediction/prediction_options.h"
 
 namespace apsyn::imaging {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/imaging/degrid_passes.h"
+#include "tools/imaging/prediction/degrid_passes.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/imaging/predictors.h"
+#include "tools/imaging/prediction/predictors.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/imaging/prediction_output.h"
+#include "tools/imaging/prediction/prediction_output.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,8 +9,8 @@
 #include "libcore/base/units.h"
 #include "libcore/cli/tool.h"
 #include "libcore/imaging/prediction_target.h"
-#include "tools/imaging/prediction_output.h"
-#include "tools/imaging/predictors.h"
+#include "tools/imaging/prediction/prediction_output.h"
+#include "tools/imaging/prediction/predictors.h"
 
 namespace apsyn::imaging {
 

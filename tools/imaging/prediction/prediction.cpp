@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/imaging/prediction.h"
+#include "tools/imaging/prediction/prediction.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/imaging/prediction_options.h"
+#include "tools/imaging/prediction/prediction_options.h"
 
 namespace apsyn::imaging {
 
