@@ -12,18 +12,27 @@
 namespace apsyn {
 
 SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry) {
-  SkyPixels pixels;
-  std::vector<Vec3> units;
-  for (std::size_t y = 0; y < plan.height(); ++y)
-    for (std::size_t x = 0; x < plan.width(); ++x) {
+  const std::size_t width = plan.width(), height = plan.height();
+  std::vector<std::vector<std::uint32_t>> index(height);
+  std::vector<std::vector<Vec3>> units(height);
+  parallel_for(plan.n_threads, height, [&](std::size_t y, unsigned) {
+    for (std::size_t x = 0; x < width; ++x) {
       const Vec3 unit = plan.n_direction > 0 ? geometry.directions[x] : epic_direction(plan, geometry, x, y);
       if (!(unit[2] > 0)) continue;
-      pixels.index.push_back(static_cast<std::uint32_t>(y * plan.width() + x));
-      units.push_back(unit);
+      index[y].push_back(static_cast<std::uint32_t>(y * width + x));
+      units[y].push_back(unit);
     }
-  pixels.unit.resize({units.size(), 3});
-  for (std::size_t pixel = 0; pixel < units.size(); ++pixel)
-    for (std::size_t axis = 0; axis < 3; ++axis) pixels.unit(pixel, axis) = units[pixel][axis];
+  });
+  std::vector<std::size_t> first(height + 1, 0);
+  for (std::size_t y = 0; y < height; ++y) first[y + 1] = first[y] + units[y].size();
+  SkyPixels pixels;
+  pixels.index.resize(first[height]);
+  pixels.unit.resize_for_overwrite({first[height], 3});
+  parallel_for(plan.n_threads, height, [&](std::size_t y, unsigned) {
+    std::copy(index[y].begin(), index[y].end(), pixels.index.begin() + static_cast<std::ptrdiff_t>(first[y]));
+    for (std::size_t i = 0; i < units[y].size(); ++i)
+      for (std::size_t axis = 0; axis < 3; ++axis) pixels.unit(first[y] + i, axis) = units[y][i][axis];
+  });
   return pixels;
 }
 

@@ -2,6 +2,7 @@
 // The pixels of an image that show sky, and the conversion of their sums into images.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "kernels/epic/autos.h"
 #include "kernels/epic/epic.h"
 #include "kernels/epic/weights.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -20,6 +22,16 @@ struct SkyPixels {
 
 /// The pixels above the horizon. Directions of light curves are a row of pixels.
 SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
+
+/// Calls work(pixel) for all of them, on the plan's threads.
+template <class Work>
+void for_each_pixel(const EpicPlan& plan, const SkyPixels& pixels, const Work& work) {
+  constexpr std::size_t kPiece = std::size_t{1} << 14;
+  parallel_for(plan.n_threads, (pixels.size() + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) {
+    const std::size_t end = std::min(pixels.size(), (piece + 1) * kPiece);
+    for (std::size_t pixel = piece * kPiece; pixel < end; ++pixel) work(pixel);
+  });
+}
 
 /// Memory of images of a field.
 std::uint64_t field_bytes(const EpicPlan& plan, std::size_t n_pixel);

@@ -78,6 +78,15 @@ class Upload {
                "copying to the device");
     return array_.data();
   }
+  /// The same in the order of a stream, for few values: up to 64 kB are taken at once, and the host goes on.
+  /// What has been given to the stream may still read the values before, if there were as many.
+  T* copy(const void* host, std::size_t size, cudaStream_t stream) {
+    if (size == 0) return nullptr;
+    reserve(size);
+    cuda_check(cudaMemcpyAsync(array_.data(), host, size * sizeof(T), cudaMemcpyHostToDevice, stream),
+               "copying to the device");
+    return array_.data();
+  }
   T* data() const { return array_.data(); }
 
  private:

@@ -82,6 +82,39 @@ std::optional<PairLattice> pair_lattice(const EpicPlan& plan, const EpicGeometry
   return lattice;
 }
 
+double loss_at_sites(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
+                     const PairLattice& lattice, const SpreadKernel& kernel) {
+  // l^2 + m^2 + n^2 = 1 with l = l' - a dn, m = m' - b dn, so that d(dn) / dl' = -l / (n - a l - b m)
+  double steepest = 0;
+  for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
+    const std::size_t x = pixels.index[pixel] % plan.nx, y = pixels.index[pixel] / plan.nx;
+    const double l = (static_cast<double>(plan.nx / 2) - static_cast<double>(x)) * plan.cell;
+    const double m = (static_cast<double>(y) - static_cast<double>(plan.ny / 2)) * plan.cell;
+    const double across = n_of(geometry, pixels, pixel) - lattice.slope.u * l - lattice.slope.v * m;
+    if (!(across > 0)) return INFINITY;
+    steepest = std::max(steepest, std::hypot(l, m) / across);
+  }
+  const InverseTransform inverse(kernel);
+  // |d ln Psi / d frequency|, frequencies in turns per site
+  const auto bend = [&](double frequency) {
+    constexpr double kStep = 1e-4;
+    return std::abs(std::log(inverse(frequency + kStep) / inverse(frequency - kStep))) / (2 * kStep);
+  };
+  const auto uvh = heights_s(image_frame_s(geometry), lattice.slope);
+  const double per_s = plan.highest_hz() * lattice.pitch;
+  double squares = 0, n_pair = 0;
+  for (std::size_t a = 0; a < uvh.size(); ++a)
+    for (std::size_t b = a + 1; b < uvh.size(); ++b, ++n_pair) {
+      const double along =
+          std::hypot(bend(per_s * (uvh[a][0] - uvh[b][0])), bend(per_s * (uvh[a][1] - uvh[b][1])));
+      const double height_s = uvh[a][2] - uvh[b][2];
+      const double z = kTwoPi * plan.highest_hz() * height_s * lattice.depth.n_half;
+      const double lost = std::min(std::abs(z), 1.0) * per_s * height_s * steepest * along;
+      squares += lost * lost;
+    }
+  return n_pair > 0 ? std::sqrt(squares / n_pair) : 0;
+}
+
 InverseTransform::InverseTransform(const SpreadKernel& kernel)
     : scale_(4 * kernel.oversampling() * kernel.oversampling()) {
   // Chebyshev interpolation in y = 2 square - 1, and its powers of square.

@@ -56,6 +56,14 @@ std::optional<PairLattice> pair_lattice(const EpicPlan& plan, const EpicGeometry
                                         const LatticeSlack& slack = {});
 inline constexpr std::size_t kMaxSites = 16384;
 
+/// What is lost where orders are added up at the sites, with dn of a site, before pixels are interpolated:
+/// the even ones to cos(z t), and the odd ones to sin(z t) / t, which counts t times at a pixel (z = 2 pi h
+/// n_half, t = dn / n_half). Their fringe is then not the u whose Psi a pair has been divided by, but u + z h
+/// d(dn) / dl' at most, and likewise along m'. Upper bound over pixels of the RMS over pairs, relative to a
+/// pair.
+double loss_at_sites(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
+                     const PairLattice& lattice, const SpreadKernel& kernel);
+
 /// Where a pixel stands among the sites: x, y.
 std::array<double, 2> site_of(const EpicPlan& plan, const PairLattice& lattice, std::uint32_t pixel_index,
                               double n);

@@ -72,11 +72,12 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
   const std::vector<double> of_y = transforms(plan.ny, orders.shape.n_y);
   const PairDepth& depth = orders.shape.depth;
   orders.factors.resize(orders.shape.n_order * pixels.size());
-  for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
+  orders.places.resize(pixels.size());
+  for_each_pixel(plan, pixels, [&](std::size_t pixel) {
     const std::size_t x = pixels.index[pixel] % plan.nx, y = pixels.index[pixel] / plan.nx;
     const std::size_t column = (x + orders.shape.n_x - plan.nx / 2) % orders.shape.n_x;
     const std::size_t line = (y + orders.shape.n_y - plan.ny / 2) % orders.shape.n_y;
-    orders.places.push_back(static_cast<std::uint32_t>(line * orders.shape.n_x + column));
+    orders.places[pixel] = static_cast<std::uint32_t>(line * orders.shape.n_x + column);
     const double t =
         depth.n_half > 0
             ? std::clamp((n_of(geometry, pixels, pixel) - depth.n_middle) / depth.n_half, -1.0, 1.0)
@@ -87,36 +88,51 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
       orders.factors[order * pixels.size() + pixel] = static_cast<float>(polynomial * scale);
       polynomial = std::exchange(next, 2 * t * next - polynomial);
     }
-  }
+  });
 }
 
-/// w_s: of antennas in rising order. A few far above others need more orders than all the rest, and count for
-/// little: the RMS of what is left out decides, over pairs in classes of |w|.
-std::size_t count_orders(std::span<const double> w_s, double highest_hz, double n_half, double error) {
-  constexpr std::size_t kClasses = 256;
-  const double span_s = w_s.back() - w_s.front();
-  if (!(span_s > 0)) return 1;
-  std::vector<double> share(kClasses + 1, 0.0);
-  double n_pair = 0;
-  for (std::size_t a = 0; a < w_s.size(); ++a)
-    for (std::size_t b = a + 1; b < w_s.size(); ++b, ++n_pair)
-      ++share[static_cast<std::size_t>(std::ceil((w_s[b] - w_s[a]) / span_s * kClasses * (1 - 1e-12)))];
-  const double z_max = kTwoPi * highest_hz * span_s * n_half;
-  const std::size_t most = chebyshev_terms(z_max, error);
-  for (std::size_t n = most; n > 1; --n) {
+double error_of(bool coarse) {
+  return coarse ? PairOrders::kCoarseError : PairOrders::kError;
+}
+
+/// How much of the phase of w pairs turn by, and what so many orders leave out of it. A few antennas far
+/// above others need more orders than all the rest, and count for little: the RMS over pairs decides, in
+/// classes of |w|.
+class OrdersOfPairs {
+ public:
+  /// w_s: of antennas in rising order.
+  OrdersOfPairs(std::span<const double> w_s, double highest_hz, double n_half)
+      : share_(kClasses + 1, 0.0), z_max_(kTwoPi * highest_hz * (w_s.back() - w_s.front()) * n_half) {
+    const double span_s = w_s.back() - w_s.front();
+    if (!(span_s > 0)) return;
+    for (std::size_t a = 0; a < w_s.size(); ++a)
+      for (std::size_t b = a + 1; b < w_s.size(); ++b, ++n_pair_)
+        ++share_[static_cast<std::size_t>(std::ceil((w_s[b] - w_s[a]) / span_s * kClasses * (1 - 1e-12)))];
+  }
+  /// RMS, relative to a pair.
+  double left_out(std::size_t n_order) const {
     double squares = 0;
     for (std::size_t i = 1; i <= kClasses; ++i) {
-      const double z = z_max * static_cast<double>(i) / kClasses;
-      if (share[i] == 0) continue;
+      const double z = z_max_ * static_cast<double>(i) / kClasses;
+      if (share_[i] == 0) continue;
       // twice the first that is left out is what all leave out once orders are beyond z; before that, all of
       // it
-      const double left_out = static_cast<double>(n - 1) > z ? 2 * std::abs(bessel_j(n - 1, z)) : 1;
-      squares += share[i] * left_out * left_out;
+      const double of_pair = static_cast<double>(n_order) > z ? 2 * std::abs(bessel_j(n_order, z)) : 1;
+      squares += share_[i] * of_pair * of_pair;
     }
-    if (std::sqrt(squares / n_pair) > error) return n;
+    return n_pair_ > 0 ? std::sqrt(squares / n_pair_) : 0;
   }
-  return 1;
-}
+  std::size_t needed(double error) const {
+    for (std::size_t n = chebyshev_terms(z_max_, error); n > 1; --n)
+      if (left_out(n - 1) > error) return n;
+    return 1;
+  }
+
+ private:
+  static constexpr std::size_t kClasses = 256;
+  std::vector<double> share_;
+  double z_max_, n_pair_ = 0;
+};
 
 std::size_t n_outlier_pair(std::size_t n_outliers, std::size_t n_ant) {
   return n_outliers * (n_ant - n_outliers) + n_outliers * (n_outliers - 1) / 2;
@@ -162,9 +178,9 @@ void choose_outliers(const EpicPlan& plan, const std::vector<std::array<double, 
     const double outliers_s =
         static_cast<double>(n_outlier_pair(n_outliers, uvw.size()) * n_pixel) * kPairPixel_s;
     if (outliers_s + order_s >= min_s || n_outliers * kMaxOutliers > uvw.size()) break;
-    const std::size_t n =
-        count_orders(std::span(w_s).subspan(low, high - low), highest_hz, cells.depth.n_half,
-                     cells.coarse ? PairOrders::kCoarseError : PairOrders::kError);
+    const OrdersOfPairs orders(std::span<const double>(w_s).subspan(low, high - low), highest_hz,
+                               cells.depth.n_half);
+    const std::size_t n = orders.needed(error_of(cells.coarse));
     const double all_s = outliers_s + static_cast<double>(n) * order_s;
     if (all_s < min_s) {
       min_s = cells.pixels_s = all_s;
@@ -189,6 +205,7 @@ PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const Sk
   const SpreadKernel& kernel = choose_kernel(cells.coarse);
   const double highest_hz = plan.highest_hz();
   cells.n_ant = plan.n_ant;
+  cells.highest_hz = highest_hz;
   cells.lattice = std::move(lattice);
   cells.pitch = cells.lattice ? cells.lattice->pitch : plan.cell;
   cells.n_x = cells_of(kernel, cells.lattice ? cells.lattice->n_x : plan.nx);
@@ -245,7 +262,20 @@ bool serves(const PairOrders& orders, const EpicGeometry& geometry) {
     uvw = heights_s(std::move(uvw), slope);
   }
   const auto [u_s, v_s, w_s] = extent_s(uvw, shape.outlier_antennas);
-  return u_s <= kSlack * shape.u_s && v_s <= kSlack * shape.v_s && w_s <= kSlack * shape.depth.w_s;
+  if (!(u_s <= kSlack * shape.u_s && v_s <= kSlack * shape.v_s)) return false;
+  if (w_s <= std::max(kSlack * shape.depth.w_s, shape.sufficient_w_s)) return true;
+  // An array that lies level to its field does so no more a minute later: its w grows by half, and the same
+  // orders may still do.
+  std::vector<double> rising_s;
+  for (std::size_t ant = 0; ant < uvw.size(); ++ant)
+    if (std::find(shape.outlier_antennas.begin(), shape.outlier_antennas.end(), ant) ==
+        shape.outlier_antennas.end())
+      rising_s.push_back(uvw[ant][2]);
+  std::sort(rising_s.begin(), rising_s.end());
+  const OrdersOfPairs widened(rising_s, kSlack * shape.highest_hz, shape.depth.n_half);
+  if (widened.left_out(shape.n_order) > error_of(shape.coarse)) return false;
+  shape.sufficient_w_s = kSlack * w_s;
+  return true;
 }
 
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {

@@ -28,12 +28,16 @@ struct PairCells {
   std::size_t n_order = 1;                    ///< orders that the mean pair needs at the highest frequency
   std::vector<std::size_t> outlier_antennas;  ///< antennas whose pairs are summed directly
   double u_s = 0, v_s = 0;                    ///< the largest |u| and |v| of all other pairs
-  PairDepth depth;                            ///< w of all other pairs, or height
-  std::optional<PairLattice> lattice;         ///< that pixels are interpolated from
-  double pitch = 0;                           ///< of pixels, or of a lattice's sites
-  double pixels_s = 0;                        ///< estimated seconds of an image, without spreading its pairs
-  bool coarse = false;                        ///< by the kernel and the error of large images
-  std::size_t n_outlier_pair() const;         ///< of n_ant antennas
+  double highest_hz = 0;
+  /// Up to which largest |w| the orders have been found to suffice since they were planned; 0 = not looked
+  /// at.
+  mutable double sufficient_w_s = 0;
+  PairDepth depth;                     ///< w of all other pairs, or height
+  std::optional<PairLattice> lattice;  ///< that pixels are interpolated from
+  double pitch = 0;                    ///< of pixels, or of a lattice's sites
+  double pixels_s = 0;                 ///< estimated seconds of an image, without spreading its pairs
+  bool coarse = false;                 ///< by the kernel and the error of large images
+  std::size_t n_outlier_pair() const;  ///< of n_ant antennas
   std::size_t n_ant = 0;
 };
 /// Not for lists of directions.
@@ -50,7 +54,9 @@ struct PairOrders {
   static constexpr double kError = 4e-6;               ///< of what the orders leave out
   /// The same of large images of many antennas, whose time is that of transforms: errors of a thousand pairs
   /// average to less than those of few pairs with a finer grid and more orders.
-  static constexpr double kCoarseError = 2e-5;
+  static constexpr double kCoarseError = 5e-5;
+  /// What they may lose by being added up at the sites of a lattice, of a pair: no more than by their kernel.
+  static constexpr double kCoarseSiteError = 3e-4;
   static constexpr std::size_t kCoarsePairs = 1000, kCoarsePixels = 24576;
 
   SpreadKernel kernel;

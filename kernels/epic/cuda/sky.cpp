@@ -25,7 +25,7 @@ bool is_whole(const EpicPlan& plan, const EpicGeometry& geometry) {
 
 }  // namespace
 
-bool DeviceSky::move_to(const EpicGeometry& geometry) {
+bool DeviceSky::move_to(const EpicGeometry& geometry, cudaStream_t stream) {
   if (placed_ && same_geometry(geometry, geometry_)) return false;
   const bool whole = is_whole(plan_, geometry);
   // millions of directions in a small field take longer than its image
@@ -33,8 +33,9 @@ bool DeviceSky::move_to(const EpicGeometry& geometry) {
   placed_ = true;
   whole_ = whole;
   geometry_ = geometry;
+  const bool in_order = same_pixels && stream != nullptr;
   // the last accumulation may still be imaged
-  cuda_check(cudaDeviceSynchronize(), "imaging");
+  if (!in_order) cuda_check(cudaDeviceSynchronize(), "imaging");
   stale_ = true;
   if (!same_pixels) {
     const std::vector<std::uint32_t> before = std::move(pixels_.index);
@@ -52,7 +53,10 @@ bool DeviceSky::move_to(const EpicGeometry& geometry) {
       seconds(axis, ant) = geometry_.enu_m[ant][axis] / kSpeedOfLight_m_s;
     seconds(3, ant) = geometry_.delay_s[ant];
   }
-  seconds_.copy(seconds.data(), seconds.size());
+  if (in_order)
+    seconds_.copy(seconds.data(), seconds.size(), stream);
+  else
+    seconds_.copy(seconds.data(), seconds.size());
   return true;
 }
 

@@ -17,8 +17,10 @@ class DeviceSky {
   /// `plan` must outlive it.
   explicit DeviceSky(const EpicPlan& plan);
 
-  /// Whether the geometry is another than before.
-  bool move_to(const EpicGeometry& geometry);
+  /// Whether the geometry is another than before. Waits for the device, which may still image the last one.
+  bool move_to(const EpicGeometry& geometry) { return move_to(geometry, nullptr); }
+  /// The same, but what only `stream` uses need not wait: a small field moves in the stream's order.
+  bool move_to(const EpicGeometry& geometry, cudaStream_t stream);
   const SkyPixels& pixels() {
     refresh();
     return pixels_;

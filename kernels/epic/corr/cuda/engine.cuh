@@ -22,8 +22,8 @@ class DevicePairEngine {
   virtual ~DevicePairEngine() = default;
   /// Whether the engine can be used for another geometry without new plans.
   virtual bool serves(const EpicGeometry&) const { return false; }
-  /// The sky has moved to another geometry.
-  virtual void move(const EpicGeometry&) {}
+  /// The sky has moved to another geometry; in the order of the stream that images are made on.
+  virtual void move(const EpicGeometry&, cudaStream_t) {}
   /// sums of the sky += those of pairs a < b and b > a, of all channels.
   virtual void image(const PairsOf& pairs, cudaStream_t stream) = 0;
   /// Whether sums are those of images of EpicPlan::n_average channels already.

@@ -3,6 +3,7 @@
 
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/epic/corr/cuda/batches.cuh"
+#include "kernels/epic/corr/cuda/order_target.cuh"
 #include "kernels/epic/corr/cuda/values.cuh"
 
 namespace apsyn::epic_cuda {
@@ -93,7 +94,7 @@ __global__ void place_pairs(PlaceTask task) {
   task.places[pair] = place;
   std::uint32_t count = 0;
   for_each_strip(shape, place, [&](int, int, bool) { ++count; });
-  task.counts[pair] = count * ((place.n_order + kOrderGroup - 1) / kOrderGroup);
+  task.counts[pair] = task.grouped ? count * ((place.n_order + kOrderGroup - 1) / kOrderGroup) : count;
 }
 
 __global__ void turn_factors(TurnTask task) {
@@ -145,26 +146,6 @@ __global__ void pair_values(PairTask task, int n_average, float2* values, std::u
   if (threadIdx.x % 32 == 0 && bits > 0) atomicMax(largest + channel / n_average, bits);
 }
 
-/// Sums of a pixel's products to where they go.
-__device__ __forceinline__ void put(const OrderTarget& to, std::size_t image, std::size_t pixel,
-                                    const float (&sums)[4], int n_product) {
-  if (to.sums != nullptr) {
-    double* sum = to.sums + (image * to.n_stride + pixel) * 4;
-#pragma unroll
-    for (int product = 0; product < 4; ++product)
-      if (product < n_product) sum[product] += static_cast<double>(sums[product]);
-    return;
-  }
-  const PlaneTask& planes = to.planes;
-  const std::size_t at = to.first_image + image;
-  float* plane = planes.planes + at * planes.n_plane * planes.plane_size + planes.index[pixel];
-  for (int i = 0; i < planes.n_plane; ++i, plane += planes.plane_size)
-#pragma unroll
-    for (int product = 0; product < 4; ++product)
-      if (product == planes.value_of[i])
-        *plane = plane_value(planes, at, product, static_cast<double>(sums[product]));
-}
-
 __global__ void sum_orders(OrderTask task) {
   const CellShape& shape = task.shape;
   const std::size_t pixel = this_thread(), image = blockIdx.y;
@@ -180,7 +161,9 @@ __global__ void sum_orders(OrderTask task) {
         sums[product] =
             fmaf(factor, from[(std::size_t(order) * shape.n_product + product) * plane], sums[product]);
   }
-  put(task.target, image, pixel, sums, shape.n_product);
+#pragma unroll
+  for (int product = 0; product < 4; ++product)
+    if (product < shape.n_product) ProductTarget(task.target, image, product).put(pixel, sums[product]);
 }
 
 constexpr int kSiteTaps = 7;  ///< PairOrders::kWidth
@@ -200,46 +183,93 @@ struct SiteTaps {
       float value = 0;
       for (int power = task.n_power; power-- > 0;)
         value = fmaf(value, along, task.taps[power * kPairTaps + tap]);
-      of[tap] = value * of_cell[wrapped(first + tap, n)];
+      of[tap] = of_cell == nullptr ? value : value * of_cell[wrapped(first + tap, n)];
     }
   }
 };
 
-__global__ void sum_sites(SiteTask task) {
+/// What the sites of some orders, `step` apart, give at a pixel. Cells of a row follow one another but about
+/// the middle of the image.
+template <bool kFollow, int kOrders>
+__device__ __forceinline__ void interpolate_cells(const float* plane, std::size_t step,
+                                                  const SiteTaps& along_x, const SiteTaps& along_y, int n_x,
+                                                  int n_y, float (&values)[kOrders]) {
+#pragma unroll
+  for (float& value : values) value = 0;
+#pragma unroll
+  for (int i = 0; i < kSiteTaps; ++i) {
+    const float* row = plane + wrapped(along_y.first + i, n_y) * n_x;
+    if (kFollow) row += along_x.first;
+    float of_row[kOrders] = {};
+#pragma unroll
+    for (int j = 0; j < kSiteTaps; ++j) {
+      const float* at = row + (kFollow ? j : wrapped(along_x.first + j, n_x));
+#pragma unroll
+      for (int order = 0; order < kOrders; ++order)
+        of_row[order] = fmaf(along_x.of[j], __ldg(at + order * step), of_row[order]);
+    }
+#pragma unroll
+    for (int order = 0; order < kOrders; ++order)
+      values[order] = fmaf(along_y.of[i], of_row[order], values[order]);
+  }
+}
+template <int kOrders>
+__device__ __forceinline__ void interpolate(const float* plane, std::size_t step, const SiteTaps& along_x,
+                                            const SiteTaps& along_y, int n_x, int n_y,
+                                            float (&values)[kOrders]) {
+  if (along_x.first + kSiteTaps <= n_x)
+    interpolate_cells<true>(plane, step, along_x, along_y, n_x, n_y, values);
+  else
+    interpolate_cells<false>(plane, step, along_x, along_y, n_x, n_y, values);
+}
+
+/// Images that a thread interpolates at its pixel one after the other, with the same weights.
+constexpr int kImagesOfPixel = 8;
+/// Pixels of a block where the image is whole: neighbours share most of their sites.
+constexpr int kTileX = 32, kTileY = kThreads / kTileX;
+
+/// A thread for each pixel; beyond the last: n_pixel.
+__device__ __forceinline__ std::size_t pixel_of_thread(const SiteTask& task) {
+  if (!task.whole()) return min(this_thread(), std::size_t(task.n_pixel));
+  const int n_tile = (task.nx + kTileX - 1) / kTileX;
+  const int x = static_cast<int>(blockIdx.x) % n_tile * kTileX + static_cast<int>(threadIdx.x) % kTileX;
+  const int y = static_cast<int>(blockIdx.x) / n_tile * kTileY + static_cast<int>(threadIdx.x) / kTileX;
+  return x < task.nx && y < task.ny ? std::size_t(y) * task.nx + x : std::size_t(task.n_pixel);
+}
+
+__global__ __launch_bounds__(kThreads, 3) void sum_sites(SiteTask task) {
   const CellShape& shape = task.shape;
-  const std::size_t pixel = this_thread(), image = blockIdx.y;
-  if (pixel >= std::size_t(task.n_pixel)) return;
+  const std::size_t pixel = pixel_of_thread(task);
+  if (pixel == std::size_t(task.n_pixel)) return;
   const int index = static_cast<int>(task.pixels[pixel]), x = index % task.nx, y = index / task.nx;
   const double l = (task.nx / 2 - x) * task.cell, m = (y - task.ny / 2) * task.cell;
   const double dn = sqrt(fmax(0.0, 1 - l * l - m * m)) - task.n_middle;
   const SiteTaps along_x(task, -(l + task.slope_u * dn) / task.pitch, shape.n_x, task.of_column);
   const SiteTaps along_y(task, (m + task.slope_v * dn) / task.pitch, shape.n_y, task.of_row);
   const float t = task.n_half > 0 ? static_cast<float>(fmin(1.0, fmax(-1.0, dn / task.n_half))) : 0.0f;
-  const std::size_t plane = std::size_t(shape.n_x) * shape.n_y;
-  const float* from = task.images + image * shape.n_order * shape.n_product * plane;
-  float sums[4] = {}, polynomial = 1, next = t;  // T_k, T_(k + 1)
-  for (int order = 0; order < shape.n_order; ++order) {
-#pragma unroll
-    for (int product = 0; product < 4; ++product) {
-      if (product >= shape.n_product) break;
-      float value = 0;
-#pragma unroll
-      for (int i = 0; i < kSiteTaps; ++i) {
-        const float* row = from + std::size_t(wrapped(along_y.first + i, shape.n_y)) * shape.n_x;
-        float of_row = 0;
-#pragma unroll
-        for (int j = 0; j < kSiteTaps; ++j)
-          of_row = fmaf(along_x.of[j], row[wrapped(along_x.first + j, shape.n_x)], of_row);
-        value = fmaf(along_y.of[i], of_row, value);
+  const std::size_t plane = std::size_t(shape.n_x) * shape.n_y, step = shape.n_product * plane;
+  const int first = static_cast<int>(blockIdx.y) * kImagesOfPixel;
+  const int end = min(first + kImagesOfPixel, task.n_image);
+  for (int image = first; image < end; ++image)
+    for (int product = 0; product < shape.n_product; ++product) {
+      const float* from =
+          task.images + (std::size_t(image) * shape.n_order * shape.n_product + product) * plane;
+      float sum = 0, polynomial = 1, next = t;  // T_k, T_(k + 1)
+      for (int order = 0; order < shape.n_order; order += 2, from += 2 * step) {
+        if (order + 1 == shape.n_order) {
+          float last[1];
+          interpolate(from, step, along_x, along_y, shape.n_x, shape.n_y, last);
+          sum = fmaf(polynomial, last[0], sum);
+          break;
+        }
+        float two[2];
+        interpolate(from, step, along_x, along_y, shape.n_x, shape.n_y, two);
+        sum = fmaf(next, two[1], fmaf(polynomial, two[0], sum));
+        polynomial = 2 * t * next - polynomial;
+        next = 2 * t * polynomial - next;
       }
-      sums[product] = fmaf(polynomial, value, sums[product]);
-      from += plane;
+      ProductTarget(task.target, image, product).put(pixel, sum);
     }
-    const float above = 2 * t * next - polynomial;
-    polynomial = next;
-    next = above;
-  }
-  put(task.target, image, pixel, sums, shape.n_product);
 }
 
 dim3 pairs_of(int n_ant, int n_channel) {
@@ -270,7 +300,10 @@ void launch_pair_values(const PairTask& task, int n_average, float2* values, std
 }
 
 void launch_sum_sites(const SiteTask& task, cudaStream_t stream) {
-  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
+  const auto n_tile =
+      static_cast<unsigned>((task.nx + kTileX - 1) / kTileX * ((task.ny + kTileY - 1) / kTileY));
+  const dim3 grid(task.whole() ? n_tile : blocks_of(static_cast<std::size_t>(task.n_pixel)),
+                  static_cast<unsigned>((task.n_image + kImagesOfPixel - 1) / kImagesOfPixel));
   sum_sites<<<grid, kThreads, 0, stream>>>(task);
   launched("interpolating pixels");
 }

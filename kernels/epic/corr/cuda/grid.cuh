@@ -79,7 +79,9 @@ struct PlaceTask {
   double inverse_scale = 0;
   PairPlace* places = nullptr;      ///< [channel][pair]
   std::uint32_t* orders = nullptr;  ///< [channel][pair][whole groups] c_k J_k in halves high | low << 16
-  std::uint32_t* counts = nullptr;  ///< [channel][pair] lists that it is in
+  /// [channel][pair] strips that it reaches; if grouped, as often as it has groups of orders.
+  std::uint32_t* counts = nullptr;
+  bool grouped = true;
 };
 void launch_place_pairs(const PlaceTask& task, cudaStream_t stream);
 
@@ -148,7 +150,7 @@ constexpr int kMaxSegment = 32 - (kWindowPairs - 1);  ///< row pairs
 void launch_segment_keys(const GatherTask& task, int n_table, std::uint64_t* keys, cudaStream_t stream);
 void launch_gather_pairs(const GatherTask& task, cudaStream_t stream);
 
-/// Where sums of orders go.
+/// Where sums of orders go (order_target.cuh).
 struct OrderTarget {
   double* sums = nullptr;  ///< [image][n_stride][4] +=; null: into planes at once
   std::size_t n_stride = 0;
@@ -176,10 +178,13 @@ struct SiteTask {
   double cell = 0, pitch = 0;             ///< of pixels and of sites, as direction cosines
   double slope_u = 0, slope_v = 0;
   double n_middle = 0, n_half = 0;
-  const float *of_column = nullptr, *of_row = nullptr;  ///< as PairOrders
-  const float* taps = nullptr;                          ///< [power][tap] of what interpolates
+  /// As PairOrders; null where images are divided by the kernel's transform already.
+  const float *of_column = nullptr, *of_row = nullptr;
+  const float* taps = nullptr;  ///< [power][tap] of what interpolates
   int n_power = 0;
   OrderTarget target;
+  /// Whether all pixels of the image are sky.
+  __host__ __device__ bool whole() const { return n_pixel == nx * ny; }
 };
 void launch_sum_sites(const SiteTask& task, cudaStream_t stream);
 

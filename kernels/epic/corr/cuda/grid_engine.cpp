@@ -9,6 +9,7 @@
 #include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/corr/cuda/grid.cuh"
 #include "kernels/epic/corr/cuda/outlier_plan.cuh"
+#include "kernels/epic/corr/cuda/strips/imager.cuh"
 #include "kernels/epic/corr/cuda/tables.cuh"
 #include "kernels/epic/corr/cuda/transform_plan.cuh"
 #include "kernels/epic/corr/pair_orders.h"
@@ -61,7 +62,7 @@ class GridPairEngine final : public DevicePairEngine {
   bool serves(const EpicGeometry& geometry) const override {
     return orders_ && version_ == sky_.version() && apsyn::serves(*orders_, geometry);
   }
-  void move(const EpicGeometry& geometry) override;
+  void move(const EpicGeometry& geometry, cudaStream_t stream) override;
   void image(const PairsOf& pairs, cudaStream_t stream) override { image(pairs, nullptr, stream); }
   bool adds_channels() const override { return shape_.n_average == static_cast<int>(plan_.n_average); }
   bool makes_total() const override { return true; }
@@ -74,9 +75,12 @@ class GridPairEngine final : public DevicePairEngine {
   struct Images {
     int first = 0, n = 0;
   };
-  /// On a grid: of the plan, or single channels where their pairs are too many to be numbered.
+  /// On a grid: of the plan, or single channels where their pairs are too many to be numbered, or too many
+  /// for the grids.
   int n_image() const { return static_cast<int>(plan_.n_channel()) / shape_.n_average; }
   void plan(const EpicGeometry& geometry);
+  bool leaves_warps_idle() const;
+  void plan_without_transform(const EpicGeometry& geometry);
   void plan_outliers(const EpicGeometry& geometry);
   void plan_batches();
   void image(const PairsOf& pairs, const PlaneTask* planes, cudaStream_t stream);
@@ -85,6 +89,7 @@ class GridPairEngine final : public DevicePairEngine {
   /// Images first_table + first_image .. of the plan.
   void image_some(int first_image, int n_image, int first_table, const PlaneTask* planes,
                   cudaStream_t stream);
+  void weigh_sites(cudaStream_t stream);
   void interpolate(int n_image, const OrderTarget& target, cudaStream_t stream);
 
   const EpicPlan& plan_;
@@ -99,6 +104,7 @@ class GridPairEngine final : public DevicePairEngine {
   int n_table_ = 1, n_together_ = 1;  // images that have tables at a time, that are transformed at a time
   std::size_t version_ = 0;           // of the pixels that orders are for
   std::optional<TransformTask> transform_;  // where one kernel can
+  std::optional<StripImager> strips_;       // where two can, of few pairs
   std::optional<RealFft2d> fft_;            // and where not
   Upload<double> hz_, uvw_s_;
   Upload<double> order_uvw_s_;  // with heights above the plane of a lattice for w
@@ -106,6 +112,8 @@ class GridPairEngine final : public DevicePairEngine {
   Upload<double> inverse_;
   double inverse_scale_ = 0;
   Upload<float> of_column_, of_row_;
+  bool adds_at_sites_ = false;       // orders, before pixels are interpolated
+  bool weighed_ = false;             // sites, for this geometry
   Upload<double2> gains_, factors_;  // g; g exp(2 pi i nu (d - w n_middle))
   Upload<double> delays_s_;          // d - w n_middle
   bool turned_ = false;              // factors_, by them
@@ -121,19 +129,32 @@ class GridPairEngine final : public DevicePairEngine {
   Upload<float> images_;
 };
 
-void GridPairEngine::move(const EpicGeometry& geometry) {
-  if (!serves(geometry)) plan(geometry);
+void GridPairEngine::move(const EpicGeometry& geometry, cudaStream_t stream) {
+  if (!serves(geometry)) {
+    cuda_check(cudaDeviceSynchronize(), "imaging");  // by the plan before
+    plan(geometry);
+  }
   const auto uvw = image_frame_s(geometry);
-  uvw_s_.copy(uvw.data(), 3 * uvw.size());
+  uvw_s_.copy(uvw.data(), 3 * uvw.size(), stream);
   slope_ = orders_->shape.lattice ? fit_slope(uvw) : PairSlope{};
   const auto order_uvw = heights_s(uvw, slope_);
-  order_uvw_s_.copy(order_uvw.data(), 3 * order_uvw.size());
+  order_uvw_s_.copy(order_uvw.data(), 3 * order_uvw.size(), stream);
   std::vector<double> delays_s;
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
     delays_s.push_back(geometry.delay_s[ant] - uvw[ant][2] * orders_->shape.depth.n_middle);
-  delays_s_.copy(delays_s.data(), delays_s.size());
+  delays_s_.copy(delays_s.data(), delays_s.size(), stream);
   made_.reset();
-  turned_ = false;
+  turned_ = weighed_ = false;
+}
+
+/// Whether the grids of averaged channels, one for each image, are so few and small that most of the device
+/// would wait for the few warps that add millions of pairs to them. A grid for each channel is then sooner
+/// done.
+bool GridPairEngine::leaves_warps_idle() const {
+  constexpr std::size_t kManyPairs = std::size_t{1} << 20;
+  constexpr int kFewWindows = 4096;
+  const int n_window = n_image() * shape_.n_group() * shape_.n_strip() * (shape_.n_row_pair() / kWindowPairs);
+  return shape_.n_grid_pair() >= kManyPairs && n_window < kFewWindows;
 }
 
 /// For all geometries that the same orders serve.
@@ -149,10 +170,11 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
   shape_.n_ant = static_cast<int>(plan_.n_ant);
   shape_.n_product = plan_.n_pol == 1 || plan_.total ? 1 : plan_.cross ? 4 : 2;
   shape_.n_average = static_cast<int>(plan_.n_average);
-  if (shape_.n_grid_pair() > kMaxGridPairs) shape_.n_average = 1;
+  if (shape_.n_grid_pair() > kMaxGridPairs || leaves_warps_idle()) shape_.n_average = 1;
   n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
   taps_.copy(orders_->taps.data(), orders_->taps.size());
   transform_.reset();
+  strips_.reset();
   const auto fused = orders_->shape.lattice ? std::nullopt
                                             : plan_transform(plan_, *orders_, sky_.pixels(),
                                                              static_cast<std::size_t>(shared_bytes_));
@@ -165,21 +187,33 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
     task.factors = pixel_factors_.copy(fused->factors.data(), fused->factors.size());
     task.pixels = pixel_cells_.copy(fused->pixels.data(), fused->pixels.size());
     task.n_stride = sky_.n_stride();
+  }
+  plan_outliers(geometry);
+  if (!transform_) plan_without_transform(geometry);
+  plan_batches();
+}
+
+/// For grids that one kernel does not transform.
+void GridPairEngine::plan_without_transform(const EpicGeometry& geometry) {
+  if (const auto strips = plan_strips(plan_, *orders_, sky_.pixels(), shape_, makes_planes(),
+                                      static_cast<std::size_t>(shared_bytes_))) {
+    strips_.emplace(*strips, shape_);
   } else {
     shape_.n_column = shape_.n_x / 2 + 1;
     shape_.n_row = shape_.n_y / 2;
-    if (orders_->shape.lattice) {
-      const InverseTransform inverse(orders_->kernel);
-      inverse_.copy(inverse.coefficients().data(), InverseTransform::kTerms);
-      inverse_scale_ = inverse.scale();
-    }
-    of_column_.copy(orders_->of_column.data(), orders_->of_column.size());
-    of_row_.copy(orders_->of_row.data(), orders_->of_row.size());
     pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
     pixel_cells_.copy(orders_->places.data(), orders_->places.size());
   }
-  plan_outliers(geometry);
-  plan_batches();
+  adds_at_sites_ = false;
+  if (!orders_->shape.lattice) return;
+  adds_at_sites_ = strips_ && orders_->shape.coarse &&
+                   loss_at_sites(plan_, geometry, sky_.pixels(), *orders_->shape.lattice, orders_->kernel) <=
+                       PairOrders::kCoarseSiteError;
+  const InverseTransform inverse(orders_->kernel);
+  inverse_.copy(inverse.coefficients().data(), InverseTransform::kTerms);
+  inverse_scale_ = inverse.scale();
+  of_column_.copy(orders_->of_column.data(), orders_->of_column.size());
+  of_row_.copy(orders_->of_row.data(), orders_->of_row.size());
 }
 
 void GridPairEngine::plan_outliers(const EpicGeometry& geometry) {
@@ -200,26 +234,29 @@ void GridPairEngine::plan_outliers(const EpicGeometry& geometry) {
 
 void GridPairEngine::plan_batches() {
   const std::size_t cells = shape_.n_cell(), n_images = static_cast<std::size_t>(n_image());
-  const std::size_t image =
-      std::size_t(shape_.n_order) * shape_.n_product * orders_->shape.n_x * orders_->shape.n_y;
+  const std::size_t image = std::size_t(adds_at_sites_ ? std::min(shape_.n_order, 2) : shape_.n_order) *
+                            shape_.n_product * orders_->shape.n_x * orders_->shape.n_y;
   const auto evenly = [&](std::size_t most, std::size_t n) {
     const std::size_t parts = (n + most - 1) / most;
     return static_cast<int>((n + parts - 1) / parts);
   };
-  const std::size_t table = PairTables::image_bytes(shape_) + shape_.n_grid_pair() * 4 * sizeof(float2);
+  const std::size_t table = (strips_ ? strips_->table_bytes() : PairTables::image_bytes(shape_)) +
+                            shape_.n_grid_pair() * 4 * sizeof(float2);
   const std::size_t with_keys = UINT32_MAX / list_keys(shape_, 1);  // keys of lists are 32 bits
   n_table_ =
       evenly(std::clamp<std::size_t>(std::min(table_bytes_ / table, with_keys), 1, n_images), n_images);
-  const std::size_t together = cells * sizeof(float2) + (transform_ ? 0 : image * sizeof(float));
+  const bool in_images = orders_->shape.lattice || (!transform_ && !strips_);
+  const std::size_t together =
+      (strips_ ? strips_->column_bytes() : cells * sizeof(float2)) + (in_images ? image * sizeof(float) : 0);
   n_together_ = evenly(std::clamp<std::size_t>(std::min(kGridBytes, table_bytes_ / 2) / together, 1,
                                                static_cast<std::size_t>(n_table_)),
                        static_cast<std::size_t>(n_table_));
   const auto n_together = static_cast<std::size_t>(n_together_);
   fft_.reset();
+  if (in_images) images_.reserve(n_together * image);
+  if (strips_) return;
   cells_.reserve(n_together * cells);
-  if (transform_) return;
-  fft_.emplace(shape_.n_y, shape_.n_x, n_together_ * shape_.n_order * shape_.n_product);
-  images_.reserve(n_together * image);
+  if (!transform_) fft_.emplace(shape_.n_y, shape_.n_x, n_together_ * shape_.n_order * shape_.n_product);
 }
 
 /// Makes the tables of some images.
@@ -238,7 +275,10 @@ void GridPairEngine::make_tables(int first_image, int n_image, cudaStream_t stre
   }
   place.n_half = orders_->shape.depth.n_half;
   place.error = orders_->shape.coarse ? PairOrders::kCoarseError : PairOrders::kError;
-  tables_.make(place, taps_.data(), n_power_, n_together_, stream);
+  if (strips_)
+    strips_->make_tables(place, taps_.data(), n_power_, stream);
+  else
+    tables_.make(place, taps_.data(), n_power_, n_together_, stream);
   made_ = {first_image, n_image};
 }
 
@@ -288,6 +328,21 @@ void GridPairEngine::sum_outliers(int first_image, int n_image, cudaStream_t str
 
 void GridPairEngine::image_some(int first_image, int n_image, int first_table, const PlaneTask* planes,
                                 cudaStream_t stream) {
+  OrderTarget target;
+  target.n_stride = sky_.n_stride();
+  if (planes != nullptr) {
+    target.planes = *planes;
+    target.first_image = first_table + first_image;
+  } else {
+    target.sums = sky_.sums(first_table + first_image);
+  }
+  if (strips_) {
+    strips_->columns(values_.data(), first_image, n_image, stream);
+    if (!orders_->shape.lattice) return strips_->rows(n_image, target, stream);
+    if (adds_at_sites_ && !weighed_) weigh_sites(stream);
+    strips_->rows(n_image, images_.data(), stream);
+    return interpolate(n_image, target, stream);
+  }
   GatherTask gather = tables_.task(first_image, n_image);
   gather.values = values_.data();
   gather.largest = largest_.data();
@@ -301,14 +356,6 @@ void GridPairEngine::image_some(int first_image, int n_image, int first_table, c
     return launch_transform(transform, stream);
   }
   fft_->execute(cells_.data(), images_.data(), stream);
-  OrderTarget target;
-  target.n_stride = sky_.n_stride();
-  if (planes != nullptr) {
-    target.planes = *planes;
-    target.first_image = first_table + first_image;
-  } else {
-    target.sums = sky_.sums(first_table + first_image);
-  }
   if (orders_->shape.lattice) return interpolate(n_image, target, stream);
   OrderTask sum;
   sum.shape = shape_;
@@ -319,6 +366,21 @@ void GridPairEngine::image_some(int first_image, int n_image, int first_table, c
   sum.cells = pixel_cells_.data();
   sum.target = target;
   launch_sum_orders(sum, stream);
+}
+
+void GridPairEngine::weigh_sites(cudaStream_t stream) {
+  SiteFactorTask task;
+  task.n_site_x = static_cast<int>(orders_->shape.lattice->n_x);
+  task.n_site_y = static_cast<int>(orders_->shape.lattice->n_y);
+  task.pitch = orders_->shape.lattice->pitch;
+  task.slope_u = slope_.u;
+  task.slope_v = slope_.v;
+  task.n_middle = orders_->shape.depth.n_middle;
+  task.n_half = orders_->shape.depth.n_half;
+  task.of_column = of_column_.data();
+  task.of_row = of_row_.data();
+  strips_->weigh_sites(task, stream);
+  weighed_ = true;
 }
 
 void GridPairEngine::interpolate(int n_image, const OrderTarget& target, cudaStream_t stream) {
@@ -337,8 +399,12 @@ void GridPairEngine::interpolate(int n_image, const OrderTarget& target, cudaStr
   sites.slope_v = slope_.v;
   sites.n_middle = orders_->shape.depth.n_middle;
   sites.n_half = orders_->shape.depth.n_half;
-  sites.of_column = of_column_.data();
-  sites.of_row = of_row_.data();
+  if (adds_at_sites_) {
+    sites.shape.n_order = std::min(shape_.n_order, 2);
+  } else {
+    sites.of_column = of_column_.data();
+    sites.of_row = of_row_.data();
+  }
   sites.taps = taps_.data();
   sites.n_power = n_power_;
   sites.target = target;

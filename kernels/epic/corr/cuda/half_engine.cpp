@@ -25,7 +25,7 @@ class HalfPairEngine final : public DevicePairEngine {
     units_.reserve(plan.n_channel());
     matrices_.reserve(layout(n_channel_, 0).channel_bytes() * plan.n_channel());
   }
-  void move(const EpicGeometry&) override { weighed_ = false; }
+  void move(const EpicGeometry&, cudaStream_t) override { weighed_ = false; }
   void image(const PairsOf& pairs, cudaStream_t stream) override;
 
  private:

@@ -53,7 +53,7 @@ class CudaCorrImager final : public DeviceImager {
     weights_.start();
     pair_weights_.start();
     sky_.apertures().start();
-    if (sky_.move_to(geometry)) move(geometry);
+    if (sky_.move_to(geometry, stream_.get())) move(geometry);
     settle_copies();
     if (!engine_->makes_planes()) sky_.clear(stream_.get());
     if (any_added_) collect_sums();  // of an accumulation that was not taken
@@ -119,7 +119,7 @@ class CudaCorrImager final : public DeviceImager {
                                serves_half_pairs(plan_, device_));
   }
   void move(const EpicGeometry& geometry) {
-    if (engine_ != nullptr && engine_->serves(geometry)) return engine_->move(geometry);
+    if (engine_ != nullptr && engine_->serves(geometry)) return engine_->move(geometry, stream_.get());
     const bool grid = on_grid(geometry);
     auto& engine = grid ? grid_ : direct_;
     if (!engine && grid) engine = make_grid_pair_engine(plan_, sky_, device_, table_bytes_);
@@ -131,7 +131,7 @@ class CudaCorrImager final : public DeviceImager {
                    ? make_int8_pair_engine(plan_, sky_, device_)
                    : make_float_pair_engine(plan_, sky_);
     engine_ = engine.get();
-    engine_->move(geometry);
+    engine_->move(geometry, stream_.get());
   }
 
   void add(const Samples& samples) {

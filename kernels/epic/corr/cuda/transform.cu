@@ -2,19 +2,11 @@
 #include "kernels/epic/corr/cuda/transform.cuh"
 
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/common/cuda/radix_composite.cuh"
 #include "kernels/common/cuda/sm90/async_copy.cuh"
 #include "kernels/common/cuda/sm90/shared_memory.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
-
-/// run<radix>() for the radix of a pass.
-template <class Run>
-__device__ __forceinline__ void with_pass_radix(int radix, const Run& run) {
-  if (radix == 12) return run.template operator()<12>();
-  radix::with_radix<16>(radix, run);
-}
 
 struct Transformer {
   const TransformTask& task;

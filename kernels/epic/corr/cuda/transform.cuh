@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "kernels/common/cuda/divider.cuh"
 #include "kernels/epic/corr/cuda/grid.cuh"
+#include "kernels/epic/corr/cuda/transform_passes.cuh"
 
 namespace apsyn::epic_cuda {
 
@@ -24,14 +24,6 @@ __host__ __device__ constexpr int transform_items(int last_radix) {
 __host__ __device__ constexpr int transform_slot(int sum, int thread) {
   return (sum / 4 * kTransformThreads + thread) * 4 + sum % 4;
 }
-constexpr int kMaxTransformPasses = 4;
-
-/// Part p of `part` values takes butterflies k < part / radix of values p part + k + q part / radix.
-struct TransformPass {
-  int radix = 1, part = 1;
-  int turns = 0;  ///< where exp(-2 pi i k q / part) are: [k][q - 1]
-  Divider span;   ///< part / radix
-};
 
 struct TransformShape {
   int n_pass_y = 0, n_pass_x = 0;

@@ -2,35 +2,14 @@
 #include "kernels/epic/corr/cuda/transform_plan.cuh"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "kernels/epic/fft/cuda/fused/plan.h"
-#include "libcore/base/constants.h"
 
 namespace apsyn::epic_cuda {
 
 namespace {
 
 constexpr std::uint16_t kNotWanted = 0xFFFF;
-
-constexpr std::array kRadices{16, 12, 8, 5, 4, 3, 2};
-
-int append_passes(const epic_fft::RadixPlan& radices, std::size_t length, TransformPass* passes,
-                  std::vector<float2>& turns) {
-  int n = 0, part = static_cast<int>(length);
-  for (const int radix : radices.radices) {
-    passes[n++] = {radix, part, static_cast<int>(turns.size()),
-                   divider(static_cast<std::size_t>(part / radix))};
-    for (int k = 0; k < part / radix; ++k)
-      for (int q = 1; q < radix; ++q) {
-        const double angle = -kTwoPi * k * q / part;
-        turns.push_back({static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
-      }
-    part /= radix;
-  }
-  return n;
-}
 
 /// Bins of the wanted rows, two by two; an odd one gets any other as its second.
 std::vector<std::size_t> wanted_rows(std::size_t n, std::size_t n_cell) {
@@ -43,7 +22,7 @@ std::vector<std::size_t> wanted_rows(std::size_t n, std::size_t n_cell) {
 std::optional<epic_fft::RadixPlan> plan_rows(std::size_t n_x, std::size_t n_pair) {
   std::optional<epic_fft::RadixPlan> best;
   for (const int last : {8, 16}) {
-    auto tried = epic_fft::plan_radices(n_x, last, kRadices);
+    auto tried = epic_fft::plan_radices(n_x, last, kTransformRadices);
     const auto n_thread = static_cast<std::size_t>(transform_items(last) * kTransformThreads);
     if (!tried || n_pair * (n_x / static_cast<std::size_t>(last)) > n_thread) continue;
     if (!best || tried->radices.size() < best->radices.size()) best = std::move(tried);
@@ -59,7 +38,7 @@ std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrde
   const std::vector<std::size_t> rows = wanted_rows(plan.ny, n_y);
   const std::size_t n_pair = rows.size() / 2;
   const auto x = plan_rows(n_x, n_pair);
-  const auto y = epic_fft::plan_radices(n_y, 0, kRadices);
+  const auto y = epic_fft::plan_radices(n_y, 0, kTransformRadices);
   if (!x || !y || x->radices.size() > kMaxTransformPasses || y->radices.size() > kMaxTransformPasses ||
       y->radices.size() < 2)
     return {};

@@ -143,6 +143,9 @@ BOOST_AUTO_TEST_CASE(a_field_aslant_needs_few_nodes) {
   BOOST_TEST_REQUIRE(cells.lattice.has_value());
   BOOST_TEST(cells.n_order <= 6u);
   const PairOrders orders = plan_pair_orders(plan, geometry, pixels);
+  const double loss = loss_at_sites(plan, geometry, pixels, *cells.lattice, orders.kernel);
+  BOOST_TEST_MESSAGE("orders added up at the sites lose " << loss);
+  BOOST_TEST(loss <= PairOrders::kCoarseSiteError);
   BOOST_TEST(serves(orders, geometry, pixels));
   for (const auto& [minutes, served] : {std::pair{0.5, true}, std::pair{60.0, false}}) {
     EpicGeometry later = geometry;

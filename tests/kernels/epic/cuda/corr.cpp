@@ -96,6 +96,73 @@ BOOST_AUTO_TEST_CASE(large_and_odd_images_agree_with_float64) {
   }
 }
 
+// Large images that so many pairs share that cells have several, added up by tensor cores and transformed
+// whole.
+BOOST_AUTO_TEST_CASE(large_images_of_many_pairs_agree_with_float64) {
+  EpicCase c;
+  c.enu_m = random_array(40, 30, 0.3, 0.2, 9);
+  c.n_chan = 64;
+  c.step_hz = 2e4;
+  c.n_spectra = 16;
+  const EpicRecording recording(c);
+  const auto plan = [&] {
+    EpicPlan large = all_sky(recording, 168);
+    large.n_average = 64;
+    return large;
+  };
+  const auto grid = imager(plan(), CorrMethod::grid);
+  const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 64), 97);
+  BOOST_TEST_MESSAGE("many pairs: " << result.error << " of the peak, " << result.n << " pixels");
+  BOOST_TEST(result.error <= kWanted);
+}
+
+// Millions of pairs for one small image: each channel gets a grid of its own.
+BOOST_AUTO_TEST_CASE(channels_of_one_small_image_agree_with_float64) {
+  EpicCase c;
+  c.enu_m = random_array(256, 40, 3, 0.2, 8);
+  c.n_chan = 33;
+  c.n_spectra = 8;
+  c.integers = true;
+  const EpicRecording recording(c);
+  const auto plan = [&] {
+    EpicPlan averaged = all_sky(recording, 24);
+    averaged.n_average = 33;
+    return averaged;
+  };
+  const auto grid = imager(plan(), CorrMethod::grid);
+  const Comparison result = compare(recording, plan(), recording.image(*grid, 8, 33, true), 7);
+  BOOST_TEST_MESSAGE("channels averaged: " << result.error << " of the peak, " << result.n << " pixels");
+  BOOST_TEST(result.error <= kWanted);
+}
+
+// Fields that arrays see aslant, through a lattice of sites; level ones of another height and width. Tables
+// for some images at a time, and for all.
+BOOST_AUTO_TEST_CASE(small_fields_agree_with_float64) {
+  EpicCase c;
+  c.enu_m = random_array(30, 300, 2, 0.2, 9);
+  c.n_chan = 3;
+  c.step_hz = 1e6;
+  c.n_spectra = 16;
+  for (const double aslant_rad : {0.0, 0.7})
+    for (const std::size_t table_bytes : {0, 1}) {
+      EpicRecording recording(c);
+      const double cosine = std::cos(aslant_rad), sine = std::sin(aslant_rad);
+      recording.geometry.axes[1] = {0, cosine, sine};
+      recording.geometry.axes[2] = {0, -sine, cosine};
+      const auto plan = [&] {
+        EpicPlan field = all_sky(recording, 201);
+        field.ny = 170;
+        field.cell = 0.1 / 201;
+        return field;
+      };
+      const auto grid = imager(plan(), CorrMethod::grid, table_bytes);
+      const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 3), 97);
+      BOOST_TEST_MESSAGE("a field " << aslant_rad << " from the zenith: " << result.error << " of the peak, "
+                                    << result.n << " pixels");
+      BOOST_TEST(result.error <= kWanted);
+    }
+}
+
 // Antennas so far from one plane that most pairs need few of the hundreds of orders that some need.
 BOOST_AUTO_TEST_CASE(antennas_far_off_the_plane_agree_with_float64) {
   EpicCase c;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/corr/cuda/strips/imager.cuh"
+
+namespace apsyn::epic_cuda {
+
+StripImager::StripImager(const StripPlan& plan, const CellShape& cells)
+    : cells_(cells), shape_(plan.shape), first_bin_y_(plan.first_bin_y) {
+  turns_.copy(plan.turns.data(), plan.turns.size());
+  row_of_place_.copy(plan.row_of_place.data(), plan.row_of_place.size());
+  first_of_bin_.copy(plan.first_of_bin.data(), plan.first_of_bin.size());
+  factors_.copy(plan.factors.data(), plan.factors.size());
+  pixels_.copy(plan.pixels.data(), plan.pixels.size());
+}
+
+std::size_t StripImager::table_bytes() const {
+  // a pair reaches two strips, whose keys are sorted with as much again beside them
+  constexpr std::size_t kSorting = 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+  const std::size_t entry = kSorting + sizeof(StripEntry) + kEntryTaps * sizeof(float);
+  const std::size_t orders = static_cast<std::size_t>(kOrderGroup * cells_.n_group());
+  const std::size_t pair = sizeof(PairPlace) + (1 + orders) * sizeof(std::uint32_t) + 2 * entry;
+  return cells_.n_grid_pair() * pair;
+}
+
+std::size_t StripImager::column_bytes() const {
+  return std::size_t(cells_.n_order) * cells_.n_product * shape_.n_row * cells_.n_strip() * kStripColumns *
+         sizeof(float2);
+}
+
+void StripImager::make_tables(PlaceTask place, const float* taps, int n_power, cudaStream_t stream) {
+  const std::size_t n = cells_.n_pair() * static_cast<std::size_t>(place.n_channel);
+  StripListTask list;
+  list.shape = cells_;
+  list.n_image = place.n_channel / cells_.n_average;
+  list.taps = taps;
+  list.n_power = n_power;
+  place.grouped = false;
+  list.places = place.places = places_.reserve(n);
+  place.orders = orders_.reserve(n * static_cast<std::size_t>(kOrderGroup * cells_.n_group()));
+  list.ends = place.counts = ends_.reserve(n);
+  launch_place_pairs(place, stream);
+  if (!sort_) sort_.emplace(stream);
+  sort_->inclusive_sum(ends_.data(), ends_.data(), static_cast<std::uint32_t>(n));
+  cuda_check(cudaMemcpyAsync(&list.n_entry, ends_.data() + n - 1, sizeof(list.n_entry),
+                             cudaMemcpyDeviceToHost, stream),
+             "counting pairs");
+  cuda_check(cudaStreamSynchronize(stream), "counting pairs");
+  list.keys = sort_->keys(list.n_entry);
+  list.begins = begins_.reserve(static_cast<std::size_t>(list.n_list()) + 1);
+  list.entries = entries_.reserve(list.n_entry);
+  list.entry_taps = entry_taps_.reserve(std::size_t{list.n_entry} * kEntryTaps);
+  sort_->begin(list.n_entry);
+  launch_strip_keys(list, stream);
+  sort_->by_keys(list.n_entry, bits_of(list.n_key()));
+  list.sorted = sort_->sorted_keys();
+  launch_strip_entries(list, stream);
+}
+
+void StripImager::columns(const float2* values, int first_image, int n_image, cudaStream_t stream) {
+  StripColumnTask task;
+  task.cells = cells_;
+  task.shape = shape_;
+  task.n_image = n_image;
+  task.first_image = first_image;
+  task.begins = begins_.data();
+  task.entries = entries_.data();
+  task.entry_taps = entry_taps_.data();
+  task.orders = orders_.data();
+  task.values = values;
+  task.turns = turns_.data();
+  task.row_of_place = row_of_place_.data();
+  task.columns = columns_.reserve(static_cast<std::size_t>(n_image) * column_bytes() / sizeof(float2));
+  launch_strip_columns(task, stream);
+}
+
+void StripImager::weigh_sites(SiteFactorTask task, cudaStream_t stream) {
+  task.cells = cells_;
+  task.shape = shape_;
+  task.first_bin_y = first_bin_y_;
+  const std::size_t n_bin = static_cast<std::size_t>(shape_.n_row / 2) * static_cast<std::size_t>(cells_.n_x);
+  task.factors = factors_.reserve(static_cast<std::size_t>(cells_.n_order) * n_bin);
+  launch_site_factors(task, stream);
+}
+
+StripRowTask StripImager::row_task(int n_image) const {
+  StripRowTask task;
+  task.cells = cells_;
+  task.shape = shape_;
+  task.n_image = n_image;
+  task.columns = columns_.data();
+  task.turns = turns_.data();
+  task.first_of_bin = first_of_bin_.data();
+  task.factors = factors_.data();
+  task.pixels = pixels_.data();
+  task.first_bin_y = first_bin_y_;
+  return task;
+}
+
+void StripImager::rows(int n_image, const OrderTarget& target, cudaStream_t stream) {
+  StripRowTask task = row_task(n_image);
+  task.target = target;
+  launch_strip_rows(task, stream);
+}
+
+void StripImager::rows(int n_image, float* images, cudaStream_t stream) {
+  StripRowTask task = row_task(n_image);
+  task.images = images;
+  launch_strip_rows(task, stream);
+}
+
+}  // namespace apsyn::epic_cuda

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Transforms of any length of small factors, in place in a block's shared memory, pass after pass.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "kernels/common/cuda/divider.cuh"
+#ifdef __CUDACC__
+#include "kernels/common/cuda/radix_composite.cuh"
+#endif
+
+namespace apsyn::epic_fft {
+struct RadixPlan;
+}
+
+namespace apsyn::epic_cuda {
+
+constexpr int kMaxTransformPasses = 4;
+constexpr std::array kTransformRadices{16, 12, 8, 5, 4, 3, 2};
+
+/// Part p of `part` values takes butterflies k < part / radix of values p part + k + q part / radix.
+struct TransformPass {
+  int radix = 1, part = 1;
+  int turns = 0;  ///< where exp(-2 pi i k q / part) are: [k][q - 1]
+  Divider span;   ///< part / radix
+};
+
+/// Appends the passes of a plan to `passes`, which has room for kMaxTransformPasses, and what they turn by to
+/// `turns`. Returns their number.
+int append_passes(const epic_fft::RadixPlan& radices, std::size_t length, TransformPass* passes,
+                  std::vector<float2>& turns);
+
+#ifdef __CUDACC__
+/// run<radix>() for the radix of a pass.
+template <class Run>
+__device__ __forceinline__ void with_pass_radix(int radix, const Run& run) {
+  if (radix == 12) return run.template operator()<12>();
+  radix::with_radix<16>(radix, run);
+}
+#endif
+
+}  // namespace apsyn::epic_cuda
