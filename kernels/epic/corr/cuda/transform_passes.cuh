@@ -5,17 +5,11 @@
 #include <cuda_runtime.h>
 
 #include <array>
-#include <cstddef>
-#include <vector>
 
 #include "kernels/common/cuda/divider.cuh"
 #ifdef __CUDACC__
 #include "kernels/common/cuda/radix_composite.cuh"
 #endif
-
-namespace apsyn::epic_fft {
-struct RadixPlan;
-}
 
 namespace apsyn::epic_cuda {
 
@@ -28,11 +22,6 @@ struct TransformPass {
   int turns = 0;  ///< where exp(-2 pi i k q / part) are: [k][q - 1]
   Divider span;   ///< part / radix
 };
-
-/// Appends the passes of a plan to `passes`, which has room for kMaxTransformPasses, and what they turn by to
-/// `turns`. Returns their number.
-int append_passes(const epic_fft::RadixPlan& radices, std::size_t length, TransformPass* passes,
-                  std::vector<float2>& turns);
 
 #ifdef __CUDACC__
 /// run<radix>() for the radix of a pass.

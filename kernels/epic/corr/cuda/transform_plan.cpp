@@ -2,8 +2,9 @@
 #include "kernels/epic/corr/cuda/transform_plan.cuh"
 
 #include <algorithm>
+#include <cmath>
 
-#include "kernels/epic/fft/cuda/fused/plan.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn::epic_cuda {
 
@@ -31,6 +32,22 @@ std::optional<epic_fft::RadixPlan> plan_rows(std::size_t n_x, std::size_t n_pair
 }
 
 }  // namespace
+
+int append_passes(const epic_fft::RadixPlan& radices, std::size_t length, TransformPass* passes,
+                  std::vector<float2>& turns) {
+  int n = 0, part = static_cast<int>(length);
+  for (const int radix : radices.radices) {
+    passes[n++] = {radix, part, static_cast<int>(turns.size()),
+                   divider(static_cast<std::size_t>(part / radix))};
+    for (int k = 0; k < part / radix; ++k)
+      for (int q = 1; q < radix; ++q) {
+        const double angle = -kTwoPi * k * q / part;
+        turns.push_back({static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
+      }
+    part /= radix;
+  }
+  return n;
+}
 
 std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrders& orders,
                                             const SkyPixels& pixels, std::size_t shared_bytes) {

@@ -7,8 +7,14 @@
 
 #include "kernels/epic/corr/cuda/transform.cuh"
 #include "kernels/epic/corr/pair_orders.h"
+#include "kernels/epic/fft/cuda/fused/plan.h"
 
 namespace apsyn::epic_cuda {
+
+/// Appends the passes of a plan to `passes`, which has room for kMaxTransformPasses, and what they turn by to
+/// `turns`. Returns their number.
+int append_passes(const epic_fft::RadixPlan& radices, std::size_t length, TransformPass* passes,
+                  std::vector<float2>& turns);
 
 struct TransformPlan {
   TransformShape shape;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/corr/cuda/strips/plan.cuh"
 
-#include "kernels/epic/fft/cuda/fused/plan.h"
+#include "kernels/epic/corr/cuda/transform_plan.cuh"
 
 namespace apsyn::epic_cuda {
 
