@@ -172,11 +172,16 @@ BOOST_AUTO_TEST_CASE(plans_serve_what_they_reach) {
   BOOST_TEST(serves(orders, other, pixels));
   other.enu_m.back()[0] += 1;
   BOOST_TEST(!serves(orders, other, pixels));
-  for (const std::size_t axis : {1, 2}) {
-    other = geometry;
-    other.enu_m.back()[axis] += 0.1;
-    BOOST_TEST(!serves(orders, other, pixels));
-  }
+  other = geometry;
+  other.enu_m.back()[1] += 0.1;
+  BOOST_TEST(!serves(orders, other, pixels));
+  // Greater heights are served for as long as they need no more orders.
+  other = geometry;
+  other.enu_m.back()[2] += 0.1;
+  BOOST_TEST(serves(orders, other, pixels));
+  BOOST_TEST(plan_pair_orders(plan, other, pixels).shape.n_order == orders.shape.n_order);
+  other.enu_m.back()[2] += 3;
+  BOOST_TEST(!serves(orders, other, pixels));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
