@@ -293,6 +293,8 @@ class Adder {
     std::vector<SortedRow> found;
     found.reserve(samples_.station.extent(0));
     std::uint32_t first = kNoCell, last = 0;
+    std::uint64_t key_0 = UINT64_MAX, key_last = 0;
+    bool sorted = true;
     for (std::size_t row = 0; row < samples_.station.extent(0); ++row) {
       const std::uint32_t p = samples_.station(row, 0), q = samples_.station(row, 1),
                           cell = samples_.cell[row];
@@ -300,11 +302,17 @@ class Adder {
       first = std::min(first, cell);
       last = std::max(last, cell);
       const std::size_t b = baseline_index(std::min(p, q), std::max(p, q), layout_.n_antennas);
-      found.push_back({(cell * n_baselines + b) * 2 + (p > q), row});
+      const std::uint64_t key = (cell * n_baselines + b) * 2 + (p > q);
+      sorted = sorted && (found.empty() || found.back().key <= key);
+      key_0 = std::min(key_0, key);
+      key_last = std::max(key_last, key);
+      found.push_back({key, row});
     }
     if (found.empty()) return;
-    const std::uint64_t n_keys = (last - first + 1) * n_baselines * 2, key_0 = first * n_baselines * 2;
-    if (n_keys <= 16 * found.size() + 65536) {
+    const std::uint64_t n_keys = key_last - key_0 + 1;
+    if (sorted) {
+      rows_ = std::move(found);
+    } else if (n_keys <= 16 * found.size() + 1024) {
       std::vector<std::uint32_t> start(n_keys + 1);
       for (const SortedRow& r : found) ++start[r.key - key_0 + 1];
       for (std::size_t k = 0; k < n_keys; ++k) start[k + 1] += start[k];

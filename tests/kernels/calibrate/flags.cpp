@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(outlying_amplitudes_are_found_and_solved_again_without) {
   const SetSums sums(set, SumKind::diagonal, false, 1);
   std::vector<SlotSolutions> solutions;
   solutions.push_back(solve_slot(sums.slot(), {}, {}));
-  const auto outliers = find_outliers(solutions);
+  const auto outliers = find_outliers(solutions, 2);
   BOOST_REQUIRE_EQUAL(outliers.size(), 1u);
   BOOST_REQUIRE_GT(outliers[0].size(), 0u);
   std::size_t n = 0;
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(amplitudes_within_their_own_errors_are_no_outliers) {
   }
   s.value(5, 0, 0) = s.value(9, 0, 0) = 1.5;
   s.sigma(9, 0, 0) = 0.5;
-  const auto outliers = find_outliers(slots);
+  const auto outliers = find_outliers(slots, 1);
   BOOST_REQUIRE_EQUAL(outliers[0].size(), 20u);
   for (std::size_t b = 0; b < 20; ++b)
     BOOST_CHECK(outliers[0](b, 0, 0) == (b == 5 ? FlagReason::outlier : FlagReason::none));
