@@ -270,6 +270,7 @@ class Adder {
               static_cast<std::uint32_t>(component * kLanes + lane % kLanes)};
     };
     constexpr std::array<std::size_t, 4> transposed = {0, 2, 1, 3};
+    for (std::vector<Target>& targets : targets_) targets.reserve(n_samples_);
     for (std::size_t chan = 0; chan < layout_.block.size(); ++chan)
       for (std::size_t product = 0; product < n_products_; ++product) {
         targets_[0].push_back(target(layout_.block[chan], product));
@@ -418,7 +419,9 @@ class Adder {
                        : direct && means_hands_                      ? add_rows_cross_mean
                                                                      : add_rows_of_1;
     const std::size_t n_slab = n_pieces_ * kLanes;  // samples
-    std::vector<float> sums(n_pieces_ * n_own_ * kLanes), planes(direct ? 0 : 2 * n_elements_ * n_slab);
+    // On the stack, because threads that allocate for a few rows at a time wait for each other.
+    alignas(64) std::array<float, kMaxPieces * n_product_components(1) * kLanes> sums;
+    alignas(64) std::array<float, 2 * kMaxPieces * kLanes> planes{};
     std::array<float, 2 * kLanes> tail_data{}, tail_model{};
     std::array<float, kLanes> tail_weight{};
     for (std::size_t i = begin; i < end;) {
