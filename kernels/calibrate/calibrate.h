@@ -107,20 +107,28 @@ struct SlotSolutions {
 /// with this reason. Empty = none. The antenna's hand is then left out of the others' equations.
 using ExcludedSolutions = View<const FlagReason, 3>;
 
+/// What solve_slot() takes for the sums of a slot, for the caller of many slots to keep: new memory of a
+/// gigabyte takes as long as solving. Between calls its contents mean nothing.
+struct SlotMemory {
+  CalibrationSums combined;
+  Buffer<float, 4> problem;
+};
+
 /// Solves one slot of a term. freq_hz [block of the slot] is needed by terms that span channels. `start`,
 /// from the former slot of the same term, may be null. Solutions without data, with few baselines or below
 /// min_snr, and swapped receptors where cross hands are monitored, are flagged, left out and the rest is
 /// solved again. Never throws for the want of data: flags all. std::invalid_argument: sums of the wrong kind,
-/// shapes that disagree, a reference out of range.
+/// shapes that disagree, a reference out of range. `reused`, unless null, gives and keeps the memory.
 SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
                          const SolveSettings& settings, ExcludedSolutions excluded = {},
-                         const SlotSolutions* start = nullptr);
+                         const SlotSolutions* start = nullptr, SlotMemory* reused = nullptr);
 
 /// Amplitudes beyond n_mad median absolute deviations (scaled to a standard deviation, with their error) from
 /// the median of all slots and blocks of the antenna's hand, of those with at least 8 values; gain,
 /// amplitude, scalar_gain and the diagonal of jones. For each slot FlagReason::outlier where there is one, to
 /// solve it again with these as `excluded`; empty where a slot has none.
-std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> slots, double n_mad = 5);
+std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> slots, unsigned n_threads,
+                                                 double n_mad = 5);
 
 /// The solution as gains in the blocks of cells: block [block of the cells] and freq_hz [block of the cells]
 /// (terms that span channels). Flagged: NaN.

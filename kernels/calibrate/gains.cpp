@@ -7,6 +7,7 @@
 
 #include "kernels/calibrate/calibrate.h"
 #include "libcore/base/median.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -150,7 +151,8 @@ void multiply_gains(const KnownGains& nearer, KnownGains& known) {
   known.value = std::move(product);
 }
 
-std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> slots, double n_mad) {
+std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> slots, unsigned n_threads,
+                                                 double n_mad) {
   std::vector<Buffer<FlagReason, 3>> flags(slots.size());
   if (slots.empty() || !(n_mad > 0)) return flags;
   const SlotSolutions& first = slots[0];
@@ -160,7 +162,11 @@ std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> 
   for (const SlotSolutions& s : slots)
     if (s.term != first.term || s.n_antennas != first.n_antennas || s.n_values != first.n_values)
       throw std::invalid_argument("find_outliers: slots of different terms or antennas");
-  for (std::size_t p = 0; p < first.n_antennas; ++p)
+  struct Outlier {
+    std::size_t slot, block, value;
+  };
+  std::vector<std::vector<Outlier>> of_antenna(first.n_antennas);
+  parallel_for(n_threads, first.n_antennas, [&](std::size_t p, unsigned) {
     for (std::size_t value = 0; value < first.n_values; ++value) {
       if (first.term == CalibrationTerm::jones && (value == 1 || value == 2)) continue;
       std::vector<double> series;
@@ -173,14 +179,20 @@ std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> 
         for (std::size_t b = 0; b < slots[i].n_blocks; ++b) {
           if (slots[i].reason(b, p, value) != FlagReason::none) continue;
           const double allowed = n_mad * std::hypot(spread, slots[i].sigma(b, p, value));
-          if (!(std::abs(std::abs(slots[i].value(b, p, value)) - centre) > allowed)) continue;
-          if (flags[i].size() == 0) flags[i].resize(slots[i].reason.shape());
-          if (first.term != CalibrationTerm::jones) {
-            flags[i](b, p, value) = FlagReason::outlier;
-          } else {
-            flags[i](b, p, value / 2 * 2) = flags[i](b, p, value / 2 * 2 + 1) = FlagReason::outlier;
-          }
+          if (std::abs(std::abs(slots[i].value(b, p, value)) - centre) > allowed)
+            of_antenna[p].push_back({i, b, value});
         }
+    }
+  });
+  for (std::size_t p = 0; p < first.n_antennas; ++p)
+    for (const auto& [slot, block, value] : of_antenna[p]) {
+      Buffer<FlagReason, 3>& own = flags[slot];
+      if (own.size() == 0) own.resize(slots[slot].reason.shape());
+      if (first.term != CalibrationTerm::jones) {
+        own(block, p, value) = FlagReason::outlier;
+      } else {
+        own(block, p, value / 2 * 2) = own(block, p, value / 2 * 2 + 1) = FlagReason::outlier;
+      }
     }
   return flags;
 }

@@ -77,15 +77,6 @@ void weigh_rows(View<const double, 2> chi2, View<const double, 2> n_samples, dou
     }
 }
 
-/// Whether combine() would only copy the step's cell.
-bool is_combined(const SlotCells& slot, std::size_t step, SumKind kind) {
-  const SumLayout& layout = slot.cells[step]->layout();
-  bool same =
-      layout.kind == kind && slot.n_blocks == layout.n_blocks && slot.cells[step]->promoted().size() == 0;
-  for (std::size_t b = 0; b < slot.block.size(); ++b) same &= slot.block[b] == b;
-  return same && (slot.known.empty() || slot.known[step] == nullptr || slot.known[step]->value.size() == 0);
-}
-
 /// chi^2 and number of samples of each row [step][baseline], over what has gains [block][antenna][hand or
 /// 2x2] (0 = none); without gains (size 0) of the data themselves.
 void row_fits(const SlotCells& slot, SumKind kind, View<const std::complex<double>, 3> gains,
@@ -97,13 +88,9 @@ void row_fits(const SlotCells& slot, SumKind kind, View<const std::complex<doubl
   const auto of_step = [&](std::size_t step, unsigned) {
     SlotCells own{slot.cells.subspan(step, 1), {}, slot.block, slot.n_blocks};
     if (!slot.known.empty()) own.known = slot.known.subspan(step, 1);
-    CalibrationSums combined;
-    const CalibrationSums* sums = slot.cells[step];
-    if (!is_combined(slot, step, kind)) {
-      combined = combine(own, kind, {}, 1);
-      sums = &combined;
-    }
-    const SumLayout& layout = sums->layout();
+    CalibrationSums memory;
+    const CalibrationSums& sums = slot_sums(own, kind, 1, memory);
+    const SumLayout& layout = sums.layout();
     const std::size_t n_elements = n_model_elements(layout.kind), n_own = n_product_components(n_elements);
     const bool diagonal = layout.kind == SumKind::diagonal;
     const std::size_t n_hands = diagonal ? layout.n_polarisations() : 1, n_values = diagonal ? 2 : 8;
@@ -112,7 +99,7 @@ void row_fits(const SlotCells& slot, SumKind kind, View<const std::complex<doubl
     double fit[4 * kLanes];
     for (std::size_t group = 0; group < layout.n_groups(); ++group) {
       const std::size_t first = group * kLanes, n_lanes = std::min(kLanes, layout.n_lanes() - first);
-      const float* baselines = sums->recent()[group].data();
+      const float* baselines = sums.recent()[group].data();
       if (gains.size() == 0) {
         for (std::size_t b = 0; b < n_baselines; ++b, baselines += layout.n_components() * kLanes)
           for (std::size_t c = 0; c < layout.n_components(); c += n_own)
@@ -171,7 +158,7 @@ void check(const SlotCells& slot, std::span<const double> freq_hz, const SolveSe
 
 SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
                          const SolveSettings& settings, ExcludedSolutions excluded,
-                         const SlotSolutions* start) {
+                         const SlotSolutions* start, SlotMemory* reused) {
   check(slot, freq_hz, settings, excluded);
   const SumKind kind = needs_jones_sums(settings.term) ? slot.cells[0]->layout().kind : SumKind::diagonal;
   const bool robust = settings.robust_nu > 0;
@@ -182,19 +169,21 @@ SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
     row_fits(slot, kind, {}, settings.n_threads, chi2, n_samples);
     weigh_rows(chi2, n_samples, settings.robust_nu, row_weight);
   }
+  SlotMemory own_memory;
+  SlotMemory& memory = reused != nullptr ? *reused : own_memory;
   SolvedSlot solved;
   for (std::size_t round = 0;; ++round) {
-    CalibrationSums combined;
-    const bool same = slot.cells.size() == 1 && !robust && is_combined(slot, 0, kind);
-    if (!same) combined = combine(slot, kind, row_weight, settings.n_threads);
-    const CalibrationSums& sums = same ? *slot.cells[0] : combined;
+    if (robust) combine(slot, kind, row_weight, settings.n_threads, memory.combined);
+    const CalibrationSums& sums =
+        robust ? memory.combined : slot_sums(slot, kind, settings.n_threads, memory.combined);
     const SlotSolutions* from = round > 0 ? &solved.solution : start;
     SolvedSlot next = needs_jones_sums(settings.term) ? solve_jones_term(sums, settings, excluded, from)
                       : spans_channels(settings.term)
-                          ? solve_channel_term(sums, freq_hz, settings, excluded, from)
-                          : solve_diagonal_term(slot, sums, row_weight, settings, excluded, from);
+                          ? solve_channel_term(sums, freq_hz, settings, excluded, from, memory)
+                          : solve_diagonal_term(slot, sums, row_weight, settings, excluded, from, memory);
     solved = std::move(next);
     if (!robust || round == settings.robust_rounds) break;
+    memory = SlotMemory{};  // fits of rows need as much of their own
     row_fits(slot, kind, solved.fitted, settings.n_threads, chi2, n_samples);
     weigh_rows(chi2, n_samples, settings.robust_nu, row_weight);
   }

@@ -30,13 +30,13 @@ double noise_of(double chi2, double n_samples, double n_unknowns, double power);
 /// [step][baseline] their weights (empty: 1).
 SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums,
                                View<const float, 2> row_weight, const SolveSettings& settings,
-                               ExcludedSolutions excluded, const SlotSolutions* start);
+                               ExcludedSolutions excluded, const SlotSolutions* start, SlotMemory& memory);
 /// jones and leakage from jones sums.
 SolvedSlot solve_jones_term(const CalibrationSums& sums, const SolveSettings& settings,
                             ExcludedSolutions excluded, const SlotSolutions* start);
 /// delay, tec and tec_delay from diagonal sums, channel by channel.
 SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const double> freq_hz,
                               const SolveSettings& settings, ExcludedSolutions excluded,
-                              const SlotSolutions* start);
+                              const SlotSolutions* start, SlotMemory& memory);
 
 }  // namespace apsyn

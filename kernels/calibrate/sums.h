@@ -92,13 +92,15 @@ class CalibrationSums {
  public:
   CalibrationSums() = default;
   /// All zero. Throws as SumLayout::check().
-  explicit CalibrationSums(const SumLayout& layout);
+  explicit CalibrationSums(const SumLayout& layout, unsigned n_threads = 1);
   const SumLayout& layout() const { return layout_; }
-  void clear();
+  /// All zero with this layout, in the memory of the sums so far where that is large enough. Throws as
+  /// SumLayout::check().
+  void reset(const SumLayout& layout, unsigned n_threads);
   /// Memory held now.
   std::uint64_t bytes() const;
   /// Samples with weight > 0 of all products that are summed.
-  double n_samples() const;
+  double n_samples(unsigned n_threads = 1) const;
 
   /// [group][baseline][component][lane] of what was added since the last promotion.
   View<float, 4> recent() { return recent_; }
@@ -153,6 +155,13 @@ struct SlotCells {
 /// 2x2 K of diagonal cells throw std::invalid_argument.
 CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2> row_weight,
                         unsigned n_threads);
+/// The same into sums whose memory is used again.
+void combine(const SlotCells& slot, SumKind kind, View<const float, 2> row_weight, unsigned n_threads,
+             CalibrationSums& sums);
+/// The slot's sums without weights of rows: the cell itself if it is the only one and combine() would make a
+/// copy of it, otherwise `memory`, into which the cells are combined.
+const CalibrationSums& slot_sums(const SlotCells& slot, SumKind kind, unsigned n_threads,
+                                 CalibrationSums& memory);
 
 /// How the model, turned by the known gains, explains the parallel hands of a slot, over the samples of
 /// antennas that have gains.
@@ -171,6 +180,6 @@ ModelFit fit_model(const SlotCells& slot, unsigned n_threads);
 
 /// The antenna with the greatest sum over its baselines and lanes of |A|^2 / (S R): that with the strongest
 /// signal on the most baselines. To be taken once for all slots as the reference antenna.
-std::size_t best_connected(std::span<const CalibrationSums* const> cells);
+std::size_t best_connected(std::span<const CalibrationSums* const> cells, unsigned n_threads);
 
 }  // namespace apsyn

@@ -19,7 +19,7 @@ namespace {
 class ChainSolver {
  public:
   ChainSolver(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
-              ModelSource& model, const ChainResult* former)
+              ModelSource& model, const ChainResult* former, ChainMemory* reused)
       : tool_(tool),
         options_(options),
         plan_(plan),
@@ -28,9 +28,11 @@ class ChainSolver {
         former_(former),
         info_(input.info()),
         n_threads_(tool.common().threads),
+        memory_(reused != nullptr ? *reused : own_memory_),
         sums_(info_.windows.size()),
         known_(info_.windows.size()) {
     for (auto& known : known_) known.resize(plan.n_known);
+    memory_.cells.resize(info_.windows.size());
     for (std::size_t t = 0; t < plan.terms.size(); ++t) {
       TermResult& term = result_.terms.emplace_back();
       term.options = plan.options[t];
@@ -50,6 +52,8 @@ class ChainSolver {
       if (t + 1 < plan_.terms.size()) apply_to_known(t);
       place_in_product(t);
     }
+    for (std::size_t slot = 0; plan_.keeps_cells && slot < plan_.terms[0].slots.size(); ++slot)
+      release(0, slot);
     check();
     return std::move(result_);
   }
@@ -153,13 +157,23 @@ class ChainSolver {
     std::vector<CalibrationSums*> cells;
     for (const std::size_t cell : touched) {
       auto& sums = sums_[window][cell];
-      if (!sums) sums = std::make_unique<CalibrationSums>(plan_.layouts[window]);
+      if (!sums) sums = empty_cell(window);
       cells.push_back(sums.get());
     }
     add_samples({station_.view(), rows.data.view(), rows.weight.view(), predicted_.view(), cell_.view()},
                 cells, n_threads_);
     result_.n_visibilities += static_cast<double>(rows.data.size());
     tool_.stage("read");
+  }
+
+  /// In the memory of a cell that has been solved, if there is one.
+  std::unique_ptr<CalibrationSums> empty_cell(std::size_t window) {
+    std::vector<std::unique_ptr<CalibrationSums>>& spare = memory_.cells[window];
+    if (spare.empty()) return std::make_unique<CalibrationSums>(plan_.layouts[window], n_threads_);
+    std::unique_ptr<CalibrationSums> sums = std::move(spare.back());
+    spare.pop_back();
+    sums->reset(plan_.layouts[window], n_threads_);
+    return sums;
   }
 
   // ---- solving ----
@@ -191,7 +205,7 @@ class ChainSolver {
     Excluded outliers;
     std::vector<std::size_t> again;
     for (std::size_t window = 0; window < info_.windows.size(); ++window)
-      outliers.push_back(find_outliers(result_.terms[t].solutions[window]));
+      outliers.push_back(find_outliers(result_.terms[t].solutions[window], n_threads_));
     for (std::size_t slot = 0; slot < n_slots; ++slot)
       for (const auto& of_window : outliers)
         if (slot < of_window.size() && of_window[slot].size() > 0) {
@@ -267,11 +281,11 @@ class ChainSolver {
       slot_cells.n_blocks = fine.size();
       for (std::size_t block = 0; block < fine.size(); ++block)
         slot_cells.block.push_back(static_cast<std::uint32_t>(block));
-      return solve_slot(slot_cells, fine.freq_hz, settings, excluded, start);
+      return solve_slot(slot_cells, fine.freq_hz, settings, excluded, start, &memory_.slot);
     }
     slot_cells.block = block_map(fine, plan.blocks[window]);
     slot_cells.n_blocks = plan.blocks[window].size();
-    return solve_slot(slot_cells, plan.blocks[window].freq_hz, settings, excluded, start);
+    return solve_slot(slot_cells, plan.blocks[window].freq_hz, settings, excluded, start, &memory_.slot);
   }
 
   /// The best connected antenna of the first slot that has data.
@@ -280,7 +294,7 @@ class ChainSolver {
     for (std::size_t window = 0; window < info_.windows.size(); ++window) {
       std::vector<const CalibrationSums*> cells;
       for (std::size_t cell = plan.sums.first[slot]; cell < plan.sums.first[slot + 1]; ++cell)
-        if (sums_[window][cell] && sums_[window][cell]->n_samples() > 0)
+        if (sums_[window][cell] && sums_[window][cell]->n_samples(n_threads_) > 0)
           cells.push_back(sums_[window][cell].get());
       if (cells.empty()) continue;
       // Combine the cells into one sum, so that the choice does not depend on how many cells there are.
@@ -289,9 +303,9 @@ class ChainSolver {
       all.n_blocks = plan_.layouts[window].n_blocks;
       for (std::size_t block = 0; block < all.n_blocks; ++block)
         all.block.push_back(static_cast<std::uint32_t>(block));
-      const CalibrationSums sums = combine(all, plan_.layouts[window].kind, {}, n_threads_);
-      const CalibrationSums* const of_slot[] = {&sums};
-      reference_ = best_connected(of_slot);
+      const CalibrationSums* const of_slot[] = {
+          &slot_sums(all, plan_.layouts[window].kind, n_threads_, memory_.slot.combined)};
+      reference_ = best_connected(of_slot, n_threads_);
       log_verbose("reference antenna: {}", info_.antennas[*reference_].name);
       return;
     }
@@ -299,9 +313,9 @@ class ChainSolver {
 
   void release(std::size_t t, std::size_t slot) {
     const ChainPlan::Term& plan = plan_.terms[t];
-    for (auto& sums : sums_)
+    for (std::size_t window = 0; window < sums_.size(); ++window)
       for (std::size_t cell = plan.sums.first[slot]; cell < plan.sums.first[slot + 1]; ++cell)
-        sums[cell].reset();
+        if (auto& sums = sums_[window][cell]) memory_.cells[window].push_back(std::move(sums));
   }
 
   // ---- the product of the chain ----
@@ -404,6 +418,8 @@ class ChainSolver {
   const ChainResult* former_;
   const InputInfo& info_;
   unsigned n_threads_;
+  ChainMemory own_memory_;
+  ChainMemory& memory_;
   std::vector<std::vector<std::unique_ptr<CalibrationSums>>> sums_;  ///< [window][cell]
   std::vector<std::vector<KnownGains>> known_;                       ///< [window][cell]
   std::optional<std::size_t> reference_;
@@ -418,8 +434,8 @@ class ChainSolver {
 }  // namespace
 
 ChainResult solve_chain(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
-                        ModelSource& model, const ChainResult* former) {
-  return ChainSolver(tool, options, plan, input, model, former).solve();
+                        ModelSource& model, const ChainResult* former, ChainMemory* reused) {
+  return ChainSolver(tool, options, plan, input, model, former, reused).solve();
 }
 
 }  // namespace apsyn::calibrate

@@ -69,10 +69,17 @@ class ChainPlan {
   std::string path_;
 };
 
+/// Memory that one solve_chain() leaves to the next, of a stream that is solved interval by interval.
+struct ChainMemory {
+  std::vector<std::vector<std::unique_ptr<CalibrationSums>>> cells;  ///< [window] of slots that are solved
+  SlotMemory slot;
+};
+
 /// Solves the chain. `former`, of the same terms and antennas, may be null: otherwise the first slots start
 /// from its last solutions, and its reference antenna is kept unless one is named. FailureError "no usable
-/// data" if no solution was found.
+/// data" if no solution was found. `reused`, unless null, gives and keeps the memory.
 ChainResult solve_chain(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
-                        ModelSource& model, const ChainResult* former = nullptr);
+                        ModelSource& model, const ChainResult* former = nullptr,
+                        ChainMemory* reused = nullptr);
 
 }  // namespace apsyn::calibrate

@@ -111,6 +111,7 @@ void run_follow(Tool& tool, const Options& options, const SkyInput* sky, Visibil
   std::size_t n_intervals = 0, n_solved = 0;
   double solved_mjd_s = 0, n_visibilities = 0;
   std::optional<ChainResult> former;
+  ChainMemory memory;
   for (; input.next_interval(); ++n_intervals) {
     const double now_mjd_s = input.info().integrations.back().time_mjd_s;
     // Opened again for each interval, whose field may differ: a stream without a tracked phase centre follows
@@ -120,7 +121,7 @@ void run_follow(Tool& tool, const Options& options, const SkyInput* sky, Visibil
     std::string why_held, figures;
     std::optional<ChainResult> result;
     try {
-      result = solve_chain(tool, options, plan, input, *model, former ? &*former : nullptr);
+      result = solve_chain(tool, options, plan, input, *model, former ? &*former : nullptr, &memory);
     } catch (const FailureError& error) {
       why_held = error.what();
       log_warning("interval {}: {}: {}", n_intervals, why_held,

@@ -176,6 +176,13 @@ struct Target {
   std::uint32_t offset;  ///< in the components and lanes of a baseline; kNoBlock = nowhere
 };
 
+/// Where the kLanes samples of a piece go together.
+enum class PieceTargets : std::uint8_t {
+  any,            ///< each to its own target
+  group,          ///< to the lanes of a group, in their order
+  parallel_hands  ///< XX and YY of four products to lanes that follow on each other, XY and YX nowhere
+};
+
 /// A row's place in the order of cells and baselines.
 struct SortedRow {
   std::uint64_t key;  ///< (cell, baseline, reversed)
@@ -194,8 +201,9 @@ class Adder {
         n_products_(layout_.n_products),
         n_samples_(layout_.block.size() * n_products_) {
     check();
-    make_targets();
     n_pieces_ = std::max<std::size_t>(1, kMaxPieces * n_product_components(1) / n_own_);
+    make_targets();
+    plan_pieces();
   }
 
   void run() {
@@ -262,6 +270,7 @@ class Adder {
               static_cast<std::uint32_t>(component * kLanes + lane % kLanes)};
     };
     constexpr std::array<std::size_t, 4> transposed = {0, 2, 1, 3};
+    for (std::vector<Target>& targets : targets_) targets.reserve(n_samples_);
     for (std::size_t chan = 0; chan < layout_.block.size(); ++chan)
       for (std::size_t product = 0; product < n_products_; ++product) {
         targets_[0].push_back(target(layout_.block[chan], product));
@@ -286,6 +295,34 @@ class Adder {
     }
   }
 
+  /// What distribute() and prefetch_sums() need of the targets.
+  void plan_pieces() {
+    const std::vector<Target>& targets = targets_[0];
+    pieces_.assign((n_samples_ + kLanes - 1) / kLanes, PieceTargets::any);
+    for (std::size_t piece = 0; layout_.kind == SumKind::diagonal && piece < n_samples_ / kLanes; ++piece) {
+      const Target* own = targets.data() + piece * kLanes;
+      bool is_group = true, is_hands = n_products_ == 4 && own[0].offset % kLanes <= kLanes / 2;
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        is_group = is_group && own[i].offset == i && own[i].group == own[0].group;
+        const bool parallel = i % 4 == 0 || i % 4 == 3;
+        is_hands = is_hands && (parallel ? own[i].group == own[0].group &&
+                                               own[i].offset == own[0].offset + i / 4 * 2 + (i % 4 == 3)
+                                         : own[i].offset == kNoBlock);
+      }
+      if (is_group) pieces_[piece] = PieceTargets::group;
+      if (is_hands) pieces_[piece] = PieceTargets::parallel_hands;
+    }
+    for (std::size_t s = 0; s < n_samples_; s += n_pieces_ * kLanes) {
+      first_group_.push_back(slab_groups_.size());
+      std::uint32_t last = kNoBlock;
+      for (std::size_t i = s; i < std::min(n_samples_, s + n_pieces_ * kLanes); ++i) {
+        if (targets[i].offset == kNoBlock || targets[i].group == last) continue;
+        slab_groups_.push_back(last = targets[i].group);
+      }
+    }
+    first_group_.push_back(slab_groups_.size());
+  }
+
   /// Rows in the order of their cell and baseline, each baseline's in the order of the samples; counts for
   /// each cell how many rows one of its baselines gets at most.
   void sort_rows() {
@@ -293,6 +330,8 @@ class Adder {
     std::vector<SortedRow> found;
     found.reserve(samples_.station.extent(0));
     std::uint32_t first = kNoCell, last = 0;
+    std::uint64_t key_0 = UINT64_MAX, key_last = 0;
+    bool sorted = true;
     for (std::size_t row = 0; row < samples_.station.extent(0); ++row) {
       const std::uint32_t p = samples_.station(row, 0), q = samples_.station(row, 1),
                           cell = samples_.cell[row];
@@ -300,11 +339,17 @@ class Adder {
       first = std::min(first, cell);
       last = std::max(last, cell);
       const std::size_t b = baseline_index(std::min(p, q), std::max(p, q), layout_.n_antennas);
-      found.push_back({(cell * n_baselines + b) * 2 + (p > q), row});
+      const std::uint64_t key = (cell * n_baselines + b) * 2 + (p > q);
+      sorted = sorted && (found.empty() || found.back().key <= key);
+      key_0 = std::min(key_0, key);
+      key_last = std::max(key_last, key);
+      found.push_back({key, row});
     }
     if (found.empty()) return;
-    const std::uint64_t n_keys = (last - first + 1) * n_baselines * 2, key_0 = first * n_baselines * 2;
-    if (n_keys <= 16 * found.size() + 65536) {
+    const std::uint64_t n_keys = key_last - key_0 + 1;
+    if (sorted) {
+      rows_ = std::move(found);
+    } else if (n_keys <= 16 * found.size() + 1024) {
       std::vector<std::uint32_t> start(n_keys + 1);
       for (const SortedRow& r : found) ++start[r.key - key_0 + 1];
       for (std::size_t k = 0; k < n_keys; ++k) start[k + 1] += start[k];
@@ -374,7 +419,9 @@ class Adder {
                        : direct && means_hands_                      ? add_rows_cross_mean
                                                                      : add_rows_of_1;
     const std::size_t n_slab = n_pieces_ * kLanes;  // samples
-    std::vector<float> sums(n_pieces_ * n_own_ * kLanes), planes(direct ? 0 : 2 * n_elements_ * n_slab);
+    // On the stack, because threads that allocate for a few rows at a time wait for each other.
+    alignas(64) std::array<float, kMaxPieces * n_product_components(1) * kLanes> sums;
+    alignas(64) std::array<float, 2 * kMaxPieces * kLanes> planes{};
     std::array<float, 2 * kLanes> tail_data{}, tail_model{};
     std::array<float, kLanes> tail_weight{};
     for (std::size_t i = begin; i < end;) {
@@ -382,6 +429,7 @@ class Adder {
       while (next < end && next - i < kRowsApart && rows_[next].key == rows_[i].key) ++next;
       for (std::size_t s = 0; s < n_samples_; s += n_slab) {
         const std::size_t n = std::min(n_slab, n_samples_ - s), n_whole = n / kLanes, n_tail = n % kLanes;
+        prefetch_sums(rows_[i].key, s / n_slab);
         std::fill(sums.begin(),
                   sums.begin() + static_cast<std::ptrdiff_t>((n + kLanes - 1) / kLanes * n_own_ * kLanes),
                   0.f);
@@ -425,6 +473,31 @@ class Adder {
       __builtin_prefetch(model + i);
   }
 
+  /// Asks for the sums of a baseline that a slab's samples are added to: each group's lie far from the
+  /// former's.
+  void prefetch_sums(std::uint64_t key, std::size_t slab) const {
+    const std::size_t n_baselines = layout_.n_baselines(), n_values = layout_.n_components() * kLanes;
+    const float* const to = cells_[key / 2 / n_baselines]->recent().data() + key / 2 % n_baselines * n_values;
+    for (std::size_t i = first_group_[slab]; i < first_group_[slab + 1]; ++i) {
+      const float* const own = to + slab_groups_[i] * n_baselines * n_values;
+      for (std::size_t value = 0; value < n_values; value += kLanes) __builtin_prefetch(own + value, 1);
+    }
+  }
+
+  /// Adds the sums of a piece whose targets lie in order, [component][kLanes], to the first of them.
+  void add_piece(PieceTargets order, const float* from, float* own) const {
+    for (std::size_t c = 0; c < n_own_; ++c, from += kLanes, own += kLanes) {
+      if (order == PieceTargets::group) {
+        for (std::size_t i = 0; i < kLanes; ++i) own[i] += from[i];
+        continue;
+      }
+      for (std::size_t chan = 0; chan < kLanes / 4; ++chan) {
+        own[2 * chan] += from[4 * chan];
+        own[2 * chan + 1] += from[4 * chan + 3];
+      }
+    }
+  }
+
   /// Adds the sums [piece][component][kLanes] of n samples from sample s on to their blocks.
   void distribute(std::uint64_t key, std::size_t s, std::size_t n, const float* sums) const {
     const bool reversed = key % 2;
@@ -434,6 +507,14 @@ class Adder {
     float* const to = cell.recent().data();
     const Target* targets = targets_[reversed].data() + s;
     for (std::size_t i = 0; i < n; ++i) {
+      if (!reversed && i % kLanes == 0) {
+        if (const PieceTargets order = pieces_[(s + i) / kLanes]; order != PieceTargets::any) {
+          float* own = to + (targets[i].group * n_baselines + b) * n_values + targets[i].offset;
+          add_piece(order, sums + i * n_own_, own);
+          i += kLanes - 1;
+          continue;
+        }
+      }
       if (targets[i].offset == kNoBlock) continue;
       float* const own = to + (targets[i].group * n_baselines + b) * n_values + targets[i].offset;
       const float* from = sums + i / kLanes * n_own_ * kLanes + i % kLanes;
@@ -458,6 +539,9 @@ class Adder {
   std::size_t n_elements_, n_own_, n_products_, n_samples_, n_pieces_ = 1;
   bool means_hands_ = false;
   std::array<std::vector<Target>, 2> targets_;  ///< [reversed][chan, product]
+  std::vector<PieceTargets> pieces_;            ///< [piece of kLanes samples of a row that is not reversed]
+  std::vector<std::uint32_t> slab_groups_;      ///< groups that the samples of a slab go to
+  std::vector<std::size_t> first_group_;        ///< [slab of n_pieces_] in slab_groups_, and one for the end
   std::array<Reversed, n_product_components(4)> reversed_{};
   std::vector<SortedRow> rows_;
 };

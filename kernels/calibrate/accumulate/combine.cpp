@@ -158,6 +158,13 @@ void turn_model(const ComplexLanes* p, const ComplexLanes* q, const Lanes& valid
 
 CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2> row_weight,
                         unsigned n_threads) {
+  CalibrationSums sums;
+  combine(slot, kind, row_weight, n_threads, sums);
+  return sums;
+}
+
+void combine(const SlotCells& slot, SumKind kind, View<const float, 2> row_weight, unsigned n_threads,
+             CalibrationSums& sums) {
   if (slot.cells.empty()) throw std::invalid_argument("combine: a slot without cells");
   const SumLayout& from = slot.cells[0]->layout();
   const std::size_t n_baselines = from.n_baselines();
@@ -186,7 +193,7 @@ CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2
   layout.block = slot.block;
   layout.n_blocks = slot.n_blocks;
   layout.monitor_cross_hands = false;
-  CalibrationSums sums(layout);
+  sums.reset(layout, n_threads);
 
   const std::size_t n_elements = n_model_elements(from.kind), n_own = n_product_components(n_elements);
   const std::size_t n_products = from.kind == SumKind::diagonal ? 1 : 4;
@@ -300,11 +307,23 @@ CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2
     };
     parallel_for(n_threads, from.n_antennas, add_antenna);
   }
-  return sums;
+}
+
+const CalibrationSums& slot_sums(const SlotCells& slot, SumKind kind, unsigned n_threads,
+                                 CalibrationSums& memory) {
+  const CalibrationSums& first = *slot.cells[0];
+  bool same = slot.cells.size() == 1 && first.layout().kind == kind &&
+              slot.n_blocks == first.layout().n_blocks && first.promoted().size() == 0;
+  for (std::size_t b = 0; b < slot.block.size(); ++b) same &= slot.block[b] == b;
+  same &= slot.known.empty() || slot.known[0] == nullptr || slot.known[0]->value.size() == 0;
+  if (same) return first;
+  combine(slot, kind, {}, n_threads, memory);
+  return memory;
 }
 
 ModelFit fit_model(const SlotCells& slot, unsigned n_threads) {
-  const CalibrationSums sums = combine(slot, SumKind::diagonal, {}, n_threads);
+  CalibrationSums memory;
+  const CalibrationSums& sums = slot_sums(slot, SumKind::diagonal, n_threads, memory);
   const SumLayout& layout = sums.layout();
   const View<const float, 4> recent = sums.recent();
   ModelFit fit;

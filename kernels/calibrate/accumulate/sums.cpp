@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "kernels/calibrate/accumulate/sum_components.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -43,15 +45,18 @@ void SumLayout::check() const {
                                   std::to_string(n_blocks));
 }
 
-CalibrationSums::CalibrationSums(const SumLayout& layout) : layout_(layout) {
-  layout.check();
-  recent_.resize(
-      {layout.n_groups() + (layout.n_monitored() > 0), layout.n_baselines(), layout.n_components(), kLanes});
+CalibrationSums::CalibrationSums(const SumLayout& layout, unsigned n_threads) {
+  reset(layout, n_threads);
 }
 
-void CalibrationSums::clear() {
-  recent_.fill(0);
-  promoted_ = {};
+void CalibrationSums::reset(const SumLayout& layout, unsigned n_threads) {
+  layout.check();
+  layout_ = layout;
+  resize_by_threads(
+      n_threads,
+      {layout.n_groups() + (layout.n_monitored() > 0), layout.n_baselines(), layout.n_components(), kLanes},
+      recent_);
+  promoted_ = Buffer<double, 4>();
   recent_rows_ = 0;
 }
 
@@ -71,17 +76,20 @@ void CalibrationSums::reserve_rows(std::uint32_t n_rows) {
   recent_rows_ += std::min(n_rows, kPromoteRows);
 }
 
-double CalibrationSums::n_samples() const {
+double CalibrationSums::n_samples(unsigned n_threads) const {
   const std::size_t n_own = n_product_components(n_model_elements(layout_.kind));
-  double total = 0;
-  for (std::size_t group = 0; group < layout_.n_groups(); ++group)
+  std::vector<double> of_group(layout_.n_groups());
+  parallel_for(n_threads, of_group.size(), [&](std::size_t group, unsigned) {
+    double total = 0;
     for (std::size_t b = 0; b < layout_.n_baselines(); ++b)
       for (std::size_t c = n_own - 1; c < layout_.n_components(); c += n_own)
         for (std::size_t lane = 0; lane < kLanes; ++lane) {
           total += recent_(group, b, c, lane);
           if (promoted_.size() > 0) total += promoted_(group, b, c, lane);
         }
-  return total;
+    of_group[group] = total;
+  });
+  return std::accumulate(of_group.begin(), of_group.end(), 0.0);
 }
 
 SumKind jones_kind(const CalibrationSamples& samples, double tolerance) {
@@ -111,14 +119,15 @@ SumKind jones_kind(const CalibrationSamples& samples, double tolerance) {
   return difference > limit ? SumKind::jones_diagonal : SumKind::jones_unpolarised;
 }
 
-std::size_t best_connected(std::span<const CalibrationSums* const> cells) {
+std::size_t best_connected(std::span<const CalibrationSums* const> cells, unsigned n_threads) {
   if (cells.empty()) return 0;
   const SumLayout& layout = cells[0]->layout();
   const std::size_t n = layout.n_antennas, n_own = n_product_components(n_model_elements(layout.kind));
-  const std::size_t n_elements = n_model_elements(layout.kind);
-  std::vector<double> strength(n);
-  for (const CalibrationSums* sums : cells)
-    for (std::size_t group = 0; group < layout.n_groups(); ++group)
+  const std::size_t n_elements = n_model_elements(layout.kind), n_groups = layout.n_groups();
+  Buffer<double, 2> of_group({n_groups, n});
+  parallel_for(n_threads, n_groups, [&](std::size_t group, unsigned) {
+    double* const strength = &of_group(group, 0);
+    for (const CalibrationSums* sums : cells)
       for (std::size_t p = 0, b = 0; p < n; ++p)
         for (std::size_t q = p + 1; q < n; ++q, ++b)
           for (std::size_t c = 0; c < layout.n_components(); c += n_own)
@@ -133,6 +142,10 @@ std::size_t best_connected(std::span<const CalibrationSums* const> cells) {
               strength[p] += coherence;
               strength[q] += coherence;
             }
+  });
+  std::vector<double> strength(n);
+  for (std::size_t group = 0; group < n_groups; ++group)
+    for (std::size_t p = 0; p < n; ++p) strength[p] += of_group(group, p);
   return static_cast<std::size_t>(std::max_element(strength.begin(), strength.end()) - strength.begin());
 }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
 #include "kernels/calibrate/diagonal/step.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -19,29 +21,37 @@ void DiagonalGains::resize(std::size_t n_lanes, std::size_t n_antennas) {
   converged.assign(n_lanes, 0);
 }
 
-DiagonalProblem make_problem(const CalibrationSums& sums, std::size_t n_merged) {
+DiagonalProblem make_problem(const CalibrationSums& sums, std::size_t n_merged, unsigned n_threads,
+                             Buffer<float, 4> memory) {
   const SumLayout& layout = sums.layout();
   DiagonalProblem problem;
   problem.n_antennas = layout.n_antennas;
   problem.n_lanes = layout.n_lanes() / n_merged;
   problem.active.resize({problem.n_lanes, problem.n_antennas});
   problem.active.fill(1);
-  problem.sums.resize({problem.n_groups(), layout.n_baselines(), 3, kLanes});
+  problem.sums = std::move(memory);
+  const std::size_t n_baselines = layout.n_baselines();
+  resize_for_threads(n_threads, {problem.n_groups(), n_baselines, 3, kLanes}, problem.sums);
   const View<const float, 4> from = sums.recent();
-  for (std::size_t group = 0; group < problem.n_groups(); ++group)
-    for (std::size_t b = 0; b < layout.n_baselines(); ++b) {
+  constexpr std::size_t kBaselines = 4096;  // of a piece
+  const std::size_t n_pieces = (n_baselines + kBaselines - 1) / kBaselines;
+  parallel_for(n_threads, problem.n_groups() * n_pieces, [&](std::size_t item, unsigned) {
+    const std::size_t group = item / n_pieces, first = item % n_pieces * kBaselines;
+    for (std::size_t b = first; b < std::min(n_baselines, first + kBaselines); ++b) {
       float* to = &problem.sums(group, b, 0, 0);
       if (n_merged == 1) {
         const float* own = &from(group, b, 0, 0);
         std::copy_n(own, 3 * kLanes, to);
         continue;
       }
+      std::fill_n(to, 3 * kLanes, 0.f);
       for (std::size_t i = 0; i < kLanes && group * kLanes + i < problem.n_lanes; ++i)
         for (std::size_t hand = 0; hand < n_merged; ++hand) {
           const std::size_t lane = (group * kLanes + i) * n_merged + hand;
           for (std::size_t c = 0; c < 3; ++c) to[c * kLanes + i] += from(lane / kLanes, b, c, lane % kLanes);
         }
     }
+  });
   return problem;
 }
 

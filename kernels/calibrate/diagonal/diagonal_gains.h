@@ -25,8 +25,9 @@ struct DiagonalProblem {
 };
 
 /// Sums of diagonal kind to a problem with one lane for each of theirs, or with those of n_merged hands added
-/// up. All antennas are active.
-DiagonalProblem make_problem(const CalibrationSums& sums, std::size_t n_merged);
+/// up. All antennas are active. `memory` becomes that of the problem's sums.
+DiagonalProblem make_problem(const CalibrationSums& sums, std::size_t n_merged, unsigned n_threads,
+                             Buffer<float, 4> memory = {});
 /// Takes an antenna's baselines out of a lane.
 void leave_out(DiagonalProblem& problem, std::size_t lane, std::size_t antenna);
 

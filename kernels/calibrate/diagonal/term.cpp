@@ -2,6 +2,7 @@
 // Gains, phases and amplitudes of one slot: solve, flag what has too little signal, solve the rest again.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/connections.h"
@@ -25,16 +26,17 @@ struct CrossGains {
 class DiagonalTerm {
  public:
   DiagonalTerm(const SlotCells& slot, const CalibrationSums& sums, View<const float, 2> row_weight,
-               const SolveSettings& settings)
+               const SolveSettings& settings, SlotMemory& memory)
       : slot_(slot),
         sums_(sums),
         row_weight_(row_weight),
         settings_(settings),
+        memory_(memory),
         n_antennas_(sums.layout().n_antennas),
         n_hands_(sums.layout().n_polarisations()),
         n_values_(n_values(settings.term, n_hands_)),
         n_merged_(n_hands_ / n_values_),
-        problem_(make_problem(sums, n_merged_)) {
+        problem_(make_problem(sums, n_merged_, settings.n_threads, std::move(memory.problem))) {
     own_.unit = settings.term == CalibrationTerm::phase || settings.term == CalibrationTerm::scalar_phase;
     own_.tolerance = settings.tolerance;
     own_.max_iterations = settings.max_iterations;
@@ -45,6 +47,9 @@ class DiagonalTerm {
     polished_.assign(problem_.n_lanes, 0);
     fit_.resize({problem_.n_lanes, 4});
   }
+  ~DiagonalTerm() { memory_.problem = std::move(problem_.sums); }
+  DiagonalTerm(const DiagonalTerm&) = delete;
+  DiagonalTerm& operator=(const DiagonalTerm&) = delete;
 
   void exclude(ExcludedSolutions excluded) {
     if (excluded.size() == 0) return;
@@ -70,22 +75,20 @@ class DiagonalTerm {
     count_baselines();
     std::vector<std::uint8_t> open(problem_.n_groups(), 1);
     for (std::size_t round = 0; round < kFlagRounds; ++round) {
-      parallel_for(settings_.n_threads, problem_.n_groups(), [&](std::size_t group, unsigned) {
+      of_groups([&](std::size_t group, std::size_t first, std::size_t end) {
         if (!open[group]) return;
         solve_group(problem_, group, own_, gains_);
-        const std::size_t end = std::min(problem_.n_lanes, (group + 1) * kLanes);
-        for (std::size_t lane = group * kLanes; lane < end; ++lane)
+        for (std::size_t lane = first; lane < end; ++lane)
           iterations_[lane] = std::max(iterations_[lane], gains_.n_iterations[lane]);
       });
       measure_noise();
       if (round + 1 == kFlagRounds) break;
-      std::fill(open.begin(), open.end(), std::uint8_t{0});
-      bool any = false;
-      for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane)
-        if (flag_weak(lane)) {
-          open[lane / kLanes] = 1;
-          any = true;
-        }
+      of_groups([&](std::size_t group, std::size_t first, std::size_t end) {
+        open[group] = 0;
+        for (std::size_t lane = first; lane < end; ++lane)
+          if (flag_weak(lane)) open[group] = 1;
+      });
+      bool any = std::find(open.begin(), open.end(), std::uint8_t{1}) != open.end();
       if (round == 0) any |= flag_swapped(open);
       // What alternating directions have not finished, of lanes that have signal, is for Newton's method; its
       // gains may show that more are to be flagged.
@@ -95,6 +98,15 @@ class DiagonalTerm {
   }
 
  private:
+  /// Calls work(group, first lane, end of its lanes) for all groups. No lane needs anything of another
+  /// group's.
+  template <class Work>
+  void of_groups(const Work& work) {
+    parallel_for(settings_.n_threads, problem_.n_groups(), [&](std::size_t group, unsigned) {
+      work(group, group * kLanes, std::min(problem_.n_lanes, (group + 1) * kLanes));
+    });
+  }
+
   std::size_t block_of(std::size_t lane) const { return lane / n_values_; }
 
   void leave_out_flagged(std::size_t lane) {
@@ -118,9 +130,8 @@ class DiagonalTerm {
   /// Antennas with few baselines leave; lanes of which every antenna has most of its baselines need no closer
   /// look.
   void count_baselines() {
-    std::vector<std::uint32_t> count(n_antennas_ * kLanes);
-    for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
-      std::fill(count.begin(), count.end(), 0u);
+    of_groups([&](std::size_t group, std::size_t first, std::size_t end) {
+      std::vector<std::uint32_t> count(n_antennas_ * kLanes);
       const float* b = problem_.sums.view()[group].data();
       for (std::size_t p = 0; p < n_antennas_; ++p)
         for (std::size_t q = p + 1; q < n_antennas_; ++q, b += 3 * kLanes)
@@ -129,8 +140,7 @@ class DiagonalTerm {
             count[p * kLanes + i] += one;
             count[q * kLanes + i] += one;
           }
-      const std::size_t end = std::min(problem_.n_lanes, (group + 1) * kLanes);
-      for (std::size_t lane = group * kLanes; lane < end; ++lane) {
+      for (std::size_t lane = first; lane < end; ++lane) {
         bool doubtful = n_antennas_ < 2 * settings_.min_baselines + 2;
         for (std::size_t p = 0; p < n_antennas_; ++p)
           doubtful |=
@@ -140,17 +150,17 @@ class DiagonalTerm {
           prune(lane);
         }
       }
-    }
+    });
   }
 
   void measure_noise() {
     const SumLayout& layout = sums_.layout();
     fit_.fill(0);
-    parallel_for(settings_.n_threads, problem_.n_groups(), [&](std::size_t problem_group, unsigned) {
+    of_groups([&](std::size_t, std::size_t first_lane, std::size_t end_lane) {
       // Groups of the sums that hold the hands of this group's lanes.
       std::vector<double> gains(n_antennas_ * 2 * kLanes);
       double fit[4 * kLanes];
-      const std::size_t first = problem_group * kLanes * n_merged_;
+      const std::size_t first = first_lane * n_merged_;
       const std::size_t end = std::min(layout.n_lanes(), first + kLanes * n_merged_);
       for (std::size_t at = first; at < end; at += kLanes) {
         const std::size_t n = std::min(kLanes, end - at);
@@ -166,13 +176,13 @@ class DiagonalTerm {
         for (std::size_t i = 0; i < n; ++i)
           for (std::size_t k = 0; k < 4; ++k) fit_((at + i) / n_merged_, k) += fit[k * kLanes + i];
       }
+      for (std::size_t lane = first_lane; lane < end_lane; ++lane) {
+        double n_active = 0;
+        for (std::size_t p = 0; p < n_antennas_; ++p) n_active += problem_.active(lane, p);
+        const double unknowns = own_.unit ? n_active - 1 : 2 * n_active - 1;
+        noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 3));
+      }
     });
-    for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane) {
-      double n_active = 0;
-      for (std::size_t p = 0; p < n_antennas_; ++p) n_active += problem_.active(lane, p);
-      const double unknowns = own_.unit ? n_active - 1 : 2 * n_active - 1;
-      noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 3));
-    }
   }
 
   /// Whether a lane had not converged. Each gets one chance.
@@ -224,11 +234,12 @@ class DiagonalTerm {
     const std::size_t n_monitored = layout.n_monitored(), group = layout.n_groups();
     cross.signal.resize({n_monitored, n_antennas_, 2});
     cross.information.resize({n_monitored, n_antennas_, 2});
-    for (std::size_t m = 0; m < n_monitored; ++m) {
+    cross.block.resize(n_monitored);
+    parallel_for(settings_.n_threads, n_monitored, [&](std::size_t m, unsigned) {
       const std::size_t cell_block = monitored_block(m, n_monitored, layout.n_blocks);
       const std::uint32_t block = slot_.block[cell_block];
-      cross.block.push_back(block);
-      if (block == kNoBlock) continue;
+      cross.block[m] = block;
+      if (block == kNoBlock) return;
       std::vector<std::complex<double>> sum(n_antennas_ * 2);
       const auto gain = [&](std::size_t step, std::size_t p, std::size_t hand) -> std::complex<double> {
         std::complex<double> g = gains_.gain(block * n_values_ + hand % n_values_, p);
@@ -266,7 +277,7 @@ class DiagonalTerm {
         for (std::size_t hand = 0; hand < 2; ++hand)
           if (cross.information(m, p, hand) > 0)
             cross.signal(m, p, hand) = std::norm(sum[2 * p + hand]) / cross.information(m, p, hand);
-    }
+    });
     return cross;
   }
 
@@ -330,41 +341,45 @@ class DiagonalTerm {
     SlotSolutions& s = solved.solution;
     s.reference = reference();
     solved.fitted.resize({layout.n_blocks, n_antennas_, n_hands_});
-    for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane) {
-      const std::size_t block = block_of(lane), value = lane % n_values_;
-      // A lane without the reference takes its phase from the antenna with the most signal.
-      std::size_t zero = s.reference;
-      if (!problem_.active(lane, zero))
-        for (std::size_t p = 0; p < n_antennas_; ++p)
-          if (problem_.active(lane, p) && (!problem_.active(lane, zero) || snr(lane, p) > snr(lane, zero)))
-            zero = p;
-      std::vector<double> exact;
-      if (settings_.exact_errors) exact = fisher_errors(problem_, lane, own_, gains_, zero);
-      const std::complex<double> at_zero = gains_.gain(lane, zero);
-      const std::complex<double> turn = std::abs(at_zero) > 0 ? std::conj(at_zero) / std::abs(at_zero) : 1.0;
-      s.chi2_before(block, value) = fit_(lane, 0);
-      s.chi2_after(block, value) = fit_(lane, 1);
-      s.n_samples(block, value) = fit_(lane, 2);
-      s.noise(block, value) = noise_[lane];
-      s.n_iterations(block, value) = iterations_[lane];
-      s.converged(block, value) = gains_.converged[lane];
-      for (std::size_t p = 0; p < n_antennas_; ++p) {
-        s.reason(block, p, value) = reason_(lane, p);
-        if (reason_(lane, p) != FlagReason::none) continue;
-        std::complex<double> g = gains_.gain(lane, p) * turn;
-        if (p == zero) g = std::abs(g);
-        for (std::size_t hand = 0; hand < n_merged_; ++hand) solved.fitted(block, p, value + hand) = g;
-        if (settings_.term == CalibrationTerm::amplitude) g = std::abs(g);
-        s.value(block, p, value) = g;
-        const double sigma = settings_.exact_errors
-                                 ? noise_[lane] * exact[p]
-                                 : noise_[lane] / std::sqrt(2 * gains_.information(lane, p));
-        s.sigma(block, p, value) = sigma;
-        s.snr(block, p, value) = static_cast<float>(snr(lane, p));
-        s.weight(block, p, value) = weight_of(sigma);
-      }
-    }
+    of_groups([&](std::size_t, std::size_t first, std::size_t end) {
+      for (std::size_t lane = first; lane < end; ++lane) write_lane(lane, solved);
+    });
     return solved;
+  }
+
+  void write_lane(std::size_t lane, SolvedSlot& solved) const {
+    SlotSolutions& s = solved.solution;
+    const std::size_t block = block_of(lane), value = lane % n_values_;
+    // A lane without the reference takes its phase from the antenna with the most signal.
+    std::size_t zero = s.reference;
+    if (!problem_.active(lane, zero))
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        if (problem_.active(lane, p) && (!problem_.active(lane, zero) || snr(lane, p) > snr(lane, zero)))
+          zero = p;
+    std::vector<double> exact;
+    if (settings_.exact_errors) exact = fisher_errors(problem_, lane, own_, gains_, zero);
+    const std::complex<double> at_zero = gains_.gain(lane, zero);
+    const std::complex<double> turn = std::abs(at_zero) > 0 ? std::conj(at_zero) / std::abs(at_zero) : 1.0;
+    s.chi2_before(block, value) = fit_(lane, 0);
+    s.chi2_after(block, value) = fit_(lane, 1);
+    s.n_samples(block, value) = fit_(lane, 2);
+    s.noise(block, value) = noise_[lane];
+    s.n_iterations(block, value) = iterations_[lane];
+    s.converged(block, value) = gains_.converged[lane];
+    for (std::size_t p = 0; p < n_antennas_; ++p) {
+      s.reason(block, p, value) = reason_(lane, p);
+      if (reason_(lane, p) != FlagReason::none) continue;
+      std::complex<double> g = gains_.gain(lane, p) * turn;
+      if (p == zero) g = std::abs(g);
+      for (std::size_t hand = 0; hand < n_merged_; ++hand) solved.fitted(block, p, value + hand) = g;
+      if (settings_.term == CalibrationTerm::amplitude) g = std::abs(g);
+      s.value(block, p, value) = g;
+      const double sigma = settings_.exact_errors ? noise_[lane] * exact[p]
+                                                  : noise_[lane] / std::sqrt(2 * gains_.information(lane, p));
+      s.sigma(block, p, value) = sigma;
+      s.snr(block, p, value) = static_cast<float>(snr(lane, p));
+      s.weight(block, p, value) = weight_of(sigma);
+    }
   }
 
   /// 1 / sigma^2 as a float that is neither 0 nor infinite.
@@ -376,6 +391,7 @@ class DiagonalTerm {
   const CalibrationSums& sums_;
   View<const float, 2> row_weight_;
   const SolveSettings& settings_;
+  SlotMemory& memory_;
   std::size_t n_antennas_, n_hands_, n_values_, n_merged_;
   DiagonalProblem problem_;
   DiagonalSettings own_;
@@ -391,8 +407,8 @@ class DiagonalTerm {
 
 SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums,
                                View<const float, 2> row_weight, const SolveSettings& settings,
-                               ExcludedSolutions excluded, const SlotSolutions* start) {
-  DiagonalTerm term(slot, sums, row_weight, settings);
+                               ExcludedSolutions excluded, const SlotSolutions* start, SlotMemory& memory) {
+  DiagonalTerm term(slot, sums, row_weight, settings, memory);
   term.exclude(excluded);
   term.begin_at(start);
   return term.solve();

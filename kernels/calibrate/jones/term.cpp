@@ -123,7 +123,7 @@ class JonesTerm {
       const CalibrationSums* const cells[] = {&sums_};
       const CalibrationSums hands =
           combine({cells, {}, blocks, n_blocks_}, SumKind::diagonal, {}, settings_.n_threads);
-      const DiagonalProblem problem = make_problem(hands, 1);
+      const DiagonalProblem problem = make_problem(hands, 1, settings_.n_threads);
       diagonal.resize(problem.n_lanes, n_antennas_);
       parallel_for(settings_.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
         solve_group(problem, group, {false, 1e-3, std::min<std::size_t>(40, settings_.max_iterations)},

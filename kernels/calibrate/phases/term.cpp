@@ -7,6 +7,7 @@
 // antennas' numbers follow; then the search again, for an antenna that has gone to a wrong maximum.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "kernels/calibrate/cholesky.h"
@@ -460,13 +461,14 @@ class ChannelFit {
 
 SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const double> freq_hz,
                               const SolveSettings& settings, ExcludedSolutions excluded,
-                              const SlotSolutions* start) {
+                              const SlotSolutions* start, SlotMemory& memory) {
   const SumLayout& layout = sums.layout();
   const std::size_t n = layout.n_antennas, n_polarisations = layout.n_polarisations();
   const bool delay = settings.term == CalibrationTerm::delay;
   const std::size_t n_hands = delay ? n_polarisations : 1;
   const std::size_t n_own = n_values(settings.term, n_polarisations);
-  DiagonalProblem problem = make_problem(sums, n_polarisations / n_hands);
+  DiagonalProblem problem =
+      make_problem(sums, n_polarisations / n_hands, settings.n_threads, std::move(memory.problem));
   if (start != nullptr &&
       (start->term != settings.term || start->n_antennas != n || start->n_values != n_own))
     start = nullptr;
@@ -526,6 +528,7 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
           solved.fitted(c, p, delay ? hand : own) = fit.fitted(c, p);
     }
   }
+  memory.problem = std::move(problem.sums);
   return solved;
 }
 

@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
     for (const std::size_t at_a_time : {set.n_steps, std::size_t{1}}) {
       CalibrationSums sums(layout_of(set, k.kind, k.monitor));
       const double seconds = time_of(3, [&] {
-        sums.clear();
+        sums.reset(layout_of(set, k.kind, k.monitor), 1);
         add_all(set, {&sums}, false, at_a_time);
       });
       fmt::print(

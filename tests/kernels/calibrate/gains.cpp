@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Diagonal gains against a least-squares fit of all samples in float64.
+#include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -48,6 +51,44 @@ Errors compare(const CalibrationSet& set, const std::vector<reference::Jones>& t
   }
   BOOST_TEST_MESSAGE("error over that of the least-squares fit: " << errors.ratio());
   return errors;
+}
+
+/// Every number of two solutions, bit by bit.
+void check_same(const SlotSolutions& a, const SlotSolutions& b) {
+  const auto same = [](const auto& x, const auto& y) {
+    return x.shape() == y.shape() &&
+           (x.size() == 0 || std::memcmp(x.data(), y.data(), x.size() * sizeof x.data()[0]) == 0);
+  };
+  BOOST_CHECK_EQUAL(a.reference, b.reference);
+  BOOST_CHECK(same(a.value, b.value));
+  BOOST_CHECK(same(a.sigma, b.sigma));
+  BOOST_CHECK(same(a.snr, b.snr));
+  BOOST_CHECK(same(a.weight, b.weight));
+  BOOST_CHECK(same(a.reason, b.reason));
+  BOOST_CHECK(same(a.chi2_before, b.chi2_before));
+  BOOST_CHECK(same(a.chi2_after, b.chi2_after));
+  BOOST_CHECK(same(a.n_samples, b.n_samples));
+  BOOST_CHECK(same(a.noise, b.noise));
+  BOOST_CHECK(same(a.n_iterations, b.n_iterations));
+  BOOST_CHECK(same(a.converged, b.converged));
+}
+
+/// Gains of which some are flagged for every reason that the data give: antenna 3 has no data, 5 hardly any
+/// signal in half of the channels, 7 has exchanged receptors.
+CalibrationSet flawed_set(std::size_t n_channels) {
+  auto truth = random_gains(12, 15);
+  truth[7] = {0, truth[7][0], truth[7][3], 0};
+  auto set = simulate_set({.n_antennas = 12, .n_channels = n_channels, .noise = 0.5},
+                          [&](std::size_t p, std::size_t chan, std::size_t) {
+                            auto j = truth[p];
+                            if (p == 5 && chan % 2 == 0) j = {1e-3, 0, 0, 1e-3};
+                            return j;
+                          });
+  const std::size_t n = n_channels * 4;
+  for (std::size_t row = 0; row < set.n_rows(); ++row)
+    if (set.station(row, 0) == 3 || set.station(row, 1) == 3)
+      std::fill_n(set.weight.data() + row * n, n, 0.f);
+  return set;
 }
 
 }  // namespace
@@ -188,6 +229,86 @@ BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_threads_and_gains_hardly_on_chunks) {
   for (std::size_t i = 0; i < first.value.size(); ++i)
     largest = std::max(largest, std::abs(first.value.data()[i] - other.value.data()[i]));
   BOOST_CHECK_LE(largest, 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(flags_and_figures_do_not_depend_on_threads) {
+  const auto set = flawed_set(37);
+  const SetSums one(set, SumKind::diagonal, false, 1), steps(set, SumKind::diagonal, true, 1);
+  for (const auto term : {CalibrationTerm::gain, CalibrationTerm::scalar_phase})
+    for (const double nu : {0.0, 2.0})
+      for (const SetSums* sums : {&one, &steps}) {
+        const SolveSettings alone{.term = term, .robust_nu = nu, .n_threads = 1};
+        const SlotSolutions first = solve_slot(sums->slot(), {}, alone);
+        std::array<std::size_t, 8> n{};
+        for (const FlagReason reason : first.reason) ++n[static_cast<std::size_t>(reason)];
+        BOOST_CHECK_GT(n[static_cast<std::size_t>(FlagReason::none)], 0u);
+        BOOST_CHECK_GT(n[static_cast<std::size_t>(FlagReason::no_data)], 0u);
+        BOOST_CHECK_GT(n[static_cast<std::size_t>(FlagReason::low_snr)], 0u);
+        BOOST_CHECK_GT(n[static_cast<std::size_t>(FlagReason::swapped)], 0u);
+        for (const unsigned n_threads : {2u, 5u}) {
+          SolveSettings many = alone;
+          many.n_threads = n_threads;
+          check_same(first, solve_slot(sums->slot(), {}, many));
+        }
+      }
+}
+
+BOOST_AUTO_TEST_CASE(outliers_do_not_depend_on_threads) {
+  // Of all slots and antennas, some amplitudes stand out by a factor.
+  const auto truth = random_gains(10, 16);
+  std::vector<SlotSolutions> slots;
+  for (unsigned slot = 0; slot < 3; ++slot) {
+    const auto set = simulate_set({.n_antennas = 10, .n_channels = 24, .noise = 0.3, .seed = slot + 1},
+                                  [&](std::size_t p, std::size_t chan, std::size_t) {
+                                    auto j = truth[p];
+                                    if ((p * 7 + chan + slot) % 23 == 0) j[3 * (p % 2)] *= 4;
+                                    return j;
+                                  });
+    const SetSums sums(set, SumKind::diagonal, false, 1);
+    slots.push_back(solve_slot(sums.slot(), {}, {}));
+  }
+  const auto wanted = find_outliers(slots, 1);
+  for (const unsigned n_threads : {2u, 5u}) {
+    const auto found = find_outliers(slots, n_threads);
+    for (std::size_t slot = 0; slot < 3; ++slot) {
+      BOOST_REQUIRE_GT(wanted[slot].size(), 0u);
+      BOOST_REQUIRE(found[slot].shape() == wanted[slot].shape());
+      BOOST_CHECK(std::equal(found[slot].begin(), found[slot].end(), wanted[slot].begin()));
+      for (std::size_t chan = 0; chan < 24; ++chan)
+        for (std::size_t p = 0; p < 10; ++p)
+          if ((p * 7 + chan + slot) % 23 == 0)
+            BOOST_CHECK(found[slot](chan, p, p % 2) == FlagReason::outlier);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(memory_of_former_slots_changes_no_bit) {
+  // Slots of different sizes, kinds and terms, one after the other in the same memory.
+  const auto flawed = flawed_set(37);
+  const auto truth = random_gains(8, 17);
+  const auto small = simulate_set({.n_antennas = 8, .n_channels = 9, .n_products = 2}, same_gains(truth));
+  const SetSums many(flawed, SumKind::diagonal, true, 1), one(flawed, SumKind::diagonal, false, 2),
+      few(small, SumKind::diagonal, true, 1), matrices(flawed, SumKind::jones_unpolarised, true, 4);
+  struct Slot {
+    const SetSums* sums;
+    const CalibrationSet* set;
+    SolveSettings settings;
+  };
+  const Slot slots[] = {{&many, &flawed, {}},
+                        {&few, &small, {.term = CalibrationTerm::phase}},
+                        {&one, &flawed, {.term = CalibrationTerm::scalar_gain}},
+                        {&few, &small, {.term = CalibrationTerm::delay}},
+                        {&matrices, &flawed, {.term = CalibrationTerm::jones}},
+                        {&many, &flawed, {.robust_nu = 2}},
+                        {&few, &small, {.term = CalibrationTerm::scalar_gain}},
+                        {&many, &flawed, {}}};
+  SlotMemory memory;
+  for (const auto& [sums, set, settings] : slots) {
+    const std::span<const double> freq_hz = set->freq_hz;
+    const auto freqs = spans_channels(settings.term) ? freq_hz : std::span<const double>();
+    check_same(solve_slot(sums->slot(), freqs, settings),
+               solve_slot(sums->slot(), freqs, settings, {}, nullptr, &memory));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_start_from_the_former_slot_ends_at_the_same_gains_sooner) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sums against the definition, in float64 and sample by sample.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 
 #include "kernels/calibrate/sums.h"
@@ -59,10 +61,15 @@ bool used(const CalibrationSet& set, std::size_t row, std::size_t chan, std::siz
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(diagonal_sums_agree_with_the_definition) {
+  // Blocks of one channel fill whole groups of lanes; of 40 channels some have no cross hands to be
+  // monitored.
+  struct Case {
+    std::size_t n_channels, per_block;
+  };
   for (const std::size_t n_products : {1, 2, 4})
-    for (const std::size_t n_channels : {3, 21}) {
+    for (const auto [n_channels, per_block] : {Case{3, 2}, Case{21, 2}, Case{40, 1}}) {
       const auto set = hostile_set(n_products, ModelKind::diagonal, n_channels);
-      const SetSums own(set, SumKind::diagonal, true, 2, 2);
+      const SetSums own(set, SumKind::diagonal, true, per_block, 2);
       const SumLayout& layout = own.cells[0].layout();
       // [step][block][hand][baseline][A re, A im, S, R, N].
       std::map<std::array<std::size_t, 4>, std::array<double, 5>> want;
@@ -75,7 +82,7 @@ BOOST_AUTO_TEST_CASE(diagonal_sums_agree_with_the_definition) {
             const Complex v = set.data(row, chan, product), m = set.model(row, chan, product);
             const double w = set.weight(row, chan, product);
             const Complex a = w * v * std::conj(m);
-            auto& sum = want[{set.cell(row), chan / 2, n_products == 4 ? product / 3 : product,
+            auto& sum = want[{set.cell(row), chan / per_block, n_products == 4 ? product / 3 : product,
                               baseline_index(std::min(p, q), std::max(p, q), 6)}];
             const double terms[] = {a.real(), p < q ? a.imag() : -a.imag(), w * std::norm(m),
                                     w * std::norm(v), 1};
@@ -259,6 +266,142 @@ BOOST_AUTO_TEST_CASE(models_of_fewer_products_are_those_of_more) {
         BOOST_REQUIRE_SMALL(other.recent().data()[i] - full.cells[0].recent().data()[i], 1e-5f);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(rows_in_any_order_add_up_to_the_same_sums) {
+  // Each baseline has one row in a cell: the order of rows changes no bit. In the order of baselines, in the
+  // opposite one, and in that of two baselines that lie far from each other.
+  const auto set = simulate_set({.n_antennas = 80, .n_channels = 3, .n_steps = 1}, [](auto, auto, auto) {
+    return reference::Jones{1, 0, 0, 1};
+  });
+  const auto sums_of = [&](const std::vector<std::size_t>& rows) {
+    CalibrationSet part;
+    const auto take = [&](auto& to, const auto& from) {
+      auto shape = from.shape();
+      shape[0] = rows.size();
+      to.resize(shape);
+      const std::size_t n = from.size() / from.shape()[0];
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        std::copy_n(from.data() + rows[i] * n, n, to.data() + i * n);
+    };
+    take(part.station, set.station);
+    take(part.data, set.data);
+    take(part.model, set.model);
+    take(part.weight, set.weight);
+    take(part.cell, set.cell);
+    SumLayout layout;
+    layout.n_antennas = 80;
+    layout.n_products = 4;
+    layout.block = {0, 1, 2};
+    layout.n_blocks = 3;
+    CalibrationSums sums(layout);
+    CalibrationSums* const to[] = {&sums};
+    add_samples(part.samples(), to, 2);
+    return sums;
+  };
+  std::vector<std::size_t> all(set.n_rows()), ends{set.n_rows() - 2, 1};
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<std::size_t> opposite(all.rbegin(), all.rend());
+  const CalibrationSums straight = sums_of(all), reversed = sums_of(opposite), of_ends = sums_of(ends);
+  BOOST_CHECK(std::equal(straight.recent().begin(), straight.recent().end(), reversed.recent().begin()));
+  BOOST_CHECK_EQUAL(straight.n_samples(3), 6.0 * 80 * 79 / 2);
+  // Baselines (0, 1) and (78, 79), the first and the last.
+  const std::size_t n_baselines = 80 * 79 / 2;
+  for (std::size_t b = 0; b < n_baselines; ++b)
+    BOOST_REQUIRE_EQUAL(of_ends.recent()(0, b, 4, 0), b == 0 || b + 1 == n_baselines ? 1.f : 0.f);
+}
+
+BOOST_AUTO_TEST_CASE(sums_that_are_reset_are_as_new) {
+  const auto large = hostile_set(4, ModelKind::general, 40), small = hostile_set(2, ModelKind::diagonal, 3);
+  SetSums full(large, SumKind::jones_general, false, 1);
+  const SetSums other(small, SumKind::diagonal, false, 1), again(large, SumKind::diagonal, false, 1);
+  CalibrationSums& sums = full.cells[0];
+  sums.promote();
+  const std::uint64_t before = sums.layout().bytes();
+  for (const SetSums* next : {&other, &again}) {
+    const SumLayout& layout = next->cells[0].layout();
+    const CalibrationSet& set = next == &other ? small : large;
+    for (const unsigned n_threads : {1u, 3u}) {
+      sums.reset(layout, n_threads);
+      BOOST_CHECK(sums.recent().shape() == next->cells[0].recent().shape());
+      BOOST_CHECK_EQUAL(sums.promoted().size(), 0u);
+      BOOST_CHECK_EQUAL(sums.bytes(), before);
+      for (const float sum : sums.recent()) BOOST_REQUIRE_EQUAL(sum, 0.f);
+      CalibrationSums* const to[] = {&sums};
+      Buffer<std::uint32_t, 1> zero({set.n_rows()});
+      CalibrationSamples samples = set.samples();
+      samples.cell = zero;
+      add_samples(samples, to, n_threads);
+      BOOST_CHECK(std::equal(sums.recent().begin(), sums.recent().end(), next->cells[0].recent().begin()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_single_cell_is_its_own_slot) {
+  const auto set = hostile_set(2, ModelKind::diagonal, 5);
+  SetSums one(set, SumKind::diagonal, false, 1);
+  const SetSums steps(set, SumKind::diagonal, true, 1);
+  CalibrationSums memory;
+  BOOST_CHECK_EQUAL(&slot_sums(one.slot(), SumKind::diagonal, 2, memory), &one.cells[0]);
+  BOOST_CHECK_EQUAL(memory.bytes(), 0u);
+  const auto check_combined = [&](const SlotCells& slot) {
+    BOOST_CHECK_EQUAL(&slot_sums(slot, SumKind::diagonal, 2, memory), &memory);
+    const CalibrationSums wanted = combine(slot, SumKind::diagonal, {}, 1);
+    BOOST_CHECK(std::equal(wanted.recent().begin(), wanted.recent().end(), memory.recent().begin()));
+  };
+  check_combined(steps.slot());
+  check_combined(one.joined());
+  KnownGains known;
+  known.value.resize({5, 6, 1});
+  known.value.fill({0.5f, 2});
+  const KnownGains* const of_cell[] = {&known};
+  SlotCells turned = one.slot();
+  turned.known = of_cell;
+  check_combined(turned);
+  one.cells[0].promote();
+  check_combined(one.slot());
+}
+
+BOOST_AUTO_TEST_CASE(the_best_connected_antenna_has_the_most_signal_in_all_channels) {
+  // 20 channels of two hands are three groups of lanes; in the last one another antenna has more signal.
+  const auto truth = random_gains(12, 37);
+  for (const std::size_t best : {std::size_t{0}, std::size_t{7}, std::size_t{11}}) {
+    const auto set = simulate_set(
+        {.n_antennas = 12, .n_channels = 20, .noise = 2}, [&](std::size_t p, std::size_t chan, std::size_t) {
+          return p == (chan < 16 ? best : (best + 1) % 12) ? reference::Jones{3, 0, 0, 3} : truth[p];
+        });
+    const SetSums own(set, SumKind::diagonal, false, 1);
+    for (const unsigned n_threads : {1u, 2u, 5u})
+      BOOST_CHECK_EQUAL(best_connected(own.pointers, n_threads), best);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_a_baseline_are_counted_wherever_they_come) {
+  // Rows of two baselines take turns: 3000 of each stay in float32, 3000 more do not.
+  const std::size_t n_rows = 6000;
+  Buffer<std::uint32_t, 2> station({n_rows, 2});
+  Buffer<std::uint32_t, 1> cell({n_rows});
+  Buffer<std::complex<float>, 3> data({n_rows, 1, 1}), model({n_rows, 1, 1});
+  Buffer<float, 3> weight({n_rows, 1, 1});
+  model.fill(1);
+  weight.fill(1);
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    station(row, 1) = 1 + row % 2;
+    data(row, 0, 0) = static_cast<float>(1 + row % 2);
+  }
+  SumLayout layout;
+  layout.n_antennas = 3;
+  layout.n_products = 1;
+  layout.block = {0};
+  layout.n_blocks = 1;
+  CalibrationSums sums(layout);
+  CalibrationSums* const to[] = {&sums};
+  add_samples({station, data, weight, model, cell}, to, 2);
+  BOOST_CHECK_EQUAL(sums.promoted().size(), 0u);
+  BOOST_CHECK_EQUAL(sums.recent()(0, 0, 0, 0), 3000.f);
+  BOOST_CHECK_EQUAL(sums.recent()(0, 1, 0, 0), 6000.f);
+  add_samples({station, data, weight, model, cell}, to, 2);
+  BOOST_CHECK_GT(sums.promoted().size(), 0u);
 }
 
 BOOST_AUTO_TEST_CASE(long_series_keep_their_precision) {

@@ -95,7 +95,7 @@ EntrySolver::Outcome EntrySolver::solve(std::size_t entry, const std::vector<Tim
   std::vector<std::vector<Buffer<FlagReason, 3>>> outliers;
   std::vector<WindowSlot> again;
   for (std::size_t part = 0; part < n_parts; ++part) {
-    outliers.push_back(find_outliers(result_.solutions[part]));
+    outliers.push_back(find_outliers(result_.solutions[part], settings_.n_threads));
     for (std::size_t slot = 0; slot < outliers[part].size(); ++slot)
       if (outliers[part][slot].size() > 0) again.push_back({part, slot});
   }
@@ -157,7 +157,8 @@ void EntrySolver::solve_slots(const std::vector<WindowSlot>& wanted,
     for (const WindowSlot& at : now)
       solve_slot_of(at, excluded.empty() ? ExcludedSolutions() : excluded[at.part][at.slot].view());
     for (auto& of_part : sums_)
-      for (auto& sums : of_part) sums.reset();
+      for (auto& sums : of_part)
+        if (sums) spare_.push_back(std::move(sums));
   }
 }
 
@@ -199,7 +200,7 @@ void EntrySolver::add(const ImagingBlock& block, std::size_t part, const std::ve
   std::vector<CalibrationSums*> cells;
   for (const std::size_t cell : touched) {
     auto& sums = sums_[part][cell];
-    if (!sums) sums = std::make_unique<CalibrationSums>(layout_[part]);
+    if (!sums) sums = empty_cell(part);
     cells.push_back(sums.get());
   }
   antenna_.resize_for_overwrite(block.station.shape());
@@ -208,6 +209,14 @@ void EntrySolver::add(const ImagingBlock& block, std::size_t part, const std::ve
   });
   add_samples({antenna_.view(), block.data.view(), weight_.view(), model_.view(), cell_.view()}, cells,
               settings_.n_threads);
+}
+
+std::unique_ptr<CalibrationSums> EntrySolver::empty_cell(std::size_t part) {
+  if (spare_.empty()) return std::make_unique<CalibrationSums>(layout_[part], settings_.n_threads);
+  std::unique_ptr<CalibrationSums> sums = std::move(spare_.back());
+  spare_.pop_back();
+  sums->reset(layout_[part], settings_.n_threads);
+  return sums;
 }
 
 void EntrySolver::make_model() {
@@ -286,15 +295,15 @@ void EntrySolver::solve_slot_of(const WindowSlot& at, ExcludedSolutions excluded
   std::vector<SlotSolutions>& solutions = result_.solutions[part];
   const SlotSolutions* start =
       slot > 0 && solutions[slot - 1].n_antennas > 0 ? &solutions[slot - 1] : nullptr;
-  solutions[slot] = solve_slot(own, result_.blocks[part].freq_hz, settings, excluded, start);
+  solutions[slot] = solve_slot(own, result_.blocks[part].freq_hz, settings, excluded, start, &memory_);
   if (any) compare(at, own, numbers);
 }
 
 void EntrySolver::choose_reference(const SlotCells& cells) {
-  const CalibrationSums sums = combine(cells, SumKind::diagonal, {}, settings_.n_threads);
-  if (!(sums.n_samples() > 0)) return;
+  const CalibrationSums& sums = slot_sums(cells, SumKind::diagonal, settings_.n_threads, memory_.combined);
+  if (!(sums.n_samples(settings_.n_threads) > 0)) return;
   const CalibrationSums* const of_slot[] = {&sums};
-  reference_ = best_connected(of_slot);
+  reference_ = best_connected(of_slot, settings_.n_threads);
   log_verbose("reference antenna: {}", set_.antennas[*reference_].name);
 }
 
