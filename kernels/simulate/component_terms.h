@@ -5,7 +5,9 @@
 //   V(nu) = sum over s of A_p,s(nu) J_q,s(nu)^H G_s exp(2 pi i nu length_s / c)    (through A-terms, A = J B)
 // The length is found and reduced to a fraction of a turn in float64, for the middle of the run and for the
 // step from channel to channel. Phasors are single precision: those of the other channels follow from the
-// middle's by multiplication, to both sides, so that what the step's error grows to is halved.
+// middle's by multiplication, to both sides, so that what the step's error grows to is halved. Where a
+// compiler could choose which of two products to fuse with their sum, fmaf() chooses: the same row has the
+// same sum from every kernel.
 #pragma once
 
 #include <cmath>
@@ -74,6 +76,21 @@ struct TermMatrices {
   std::uint32_t first_component, n_components, first_run, n_runs, first_chan, n_chan, n_stations;
 };
 
+/// Stations of either side of a tile, and the most rows that a block of threads takes of it.
+inline constexpr std::uint32_t kTileStations = 16, kTileRows = kTileStations * kTileStations;
+
+/// Rows of neighbouring stations, which one block sums: station_p of each is one of kTileStations from
+/// `first_p` on, station_q from `first_q` on. A pair may come several times, or not at all.
+struct TermTile {
+  std::uint32_t first_row, n_rows;
+  std::uint32_t first_p, first_q;
+};
+
+/// Half of a matrix: what is moved at once.
+struct alignas(16) TermHalf {
+  TermPhasor of[2];
+};
+
 /// length per_m in turns less the nearest whole number, in units of 2^-32 turns. Adding 1.5 2^52 rounds to a
 /// whole number; after adding 1.5 2^20 the last bit counts 2^-32.
 APSYN_HOST_DEVICE std::uint32_t fraction_of_turn(double length_m, double per_m) {
@@ -99,7 +116,7 @@ APSYN_HOST_DEVICE TermPhasor phasor_of(std::uint32_t fraction) {
 }
 
 APSYN_HOST_DEVICE TermPhasor times(const TermPhasor& a, const TermPhasor& b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  return {fmaf(a.re, b.re, -(a.im * b.im)), fmaf(a.re, b.im, a.im * b.re)};
 }
 
 /// The factor exp(-squared_m2 / wavelength^2) of a Gaussian.
@@ -122,11 +139,10 @@ APSYN_HOST_DEVICE TermPath path_of(const TermComponent& component, const TermRun
   if (component.is_extended) {
     const auto u = static_cast<float>(row.u_m), v = static_cast<float>(row.v_m),
                w = static_cast<float>(row.w_m);
-    const float major =
-                    u * component.major_axis[0] + v * component.major_axis[1] + w * component.major_axis[2],
-                minor =
-                    u * component.minor_axis[0] + v * component.minor_axis[1] + w * component.minor_axis[2];
-    path.squared_m2 = major * major + minor * minor;
+    const float *major_axis = component.major_axis, *minor_axis = component.minor_axis;
+    const float major = fmaf(w, major_axis[2], fmaf(v, major_axis[1], u * major_axis[0])),
+                minor = fmaf(w, minor_axis[2], fmaf(v, minor_axis[1], u * minor_axis[0]));
+    path.squared_m2 = fmaf(major, major, minor * minor);
   }
   return path;
 }
@@ -222,58 +238,153 @@ APSYN_HOST_DEVICE void add_product(const TermMatrix& a, const TermMatrix& b, con
     APSYN_UNROLL
     for (int k = 0; k < 2; ++k) {
       const TermPhasor &a0 = a.of[2 * i], &a1 = a.of[2 * i + 1], &b0 = b.of[2 * k], &b1 = b.of[2 * k + 1];
-      const float re = a0.re * b0.re + a0.im * b0.im + a1.re * b1.re + a1.im * b1.im,
-                  im = a0.im * b0.re - a0.re * b0.im + a1.im * b1.re - a1.re * b1.im;
-      sum[2 * i + k].re += re * phasor.re - im * phasor.im;
-      sum[2 * i + k].im += re * phasor.im + im * phasor.re;
+      const float re = fmaf(a1.im, b1.im, fmaf(a1.re, b1.re, fmaf(a0.im, b0.im, a0.re * b0.re))),
+                  im = fmaf(-a1.re, b1.im, fmaf(a1.im, b1.re, fmaf(-a0.re, b0.im, a0.im * b0.re)));
+      TermPhasor& to = sum[2 * i + k];
+      to.re = fmaf(-im, phasor.im, fmaf(re, phasor.re, to.re));
+      to.im = fmaf(im, phasor.re, fmaf(re, phasor.im, to.im));
     }
   }
 }
 
-/// sums [row][chan][XX XY YX YY] of a row and a run of these matrices; with `add` to what is there.
+/// The products of one row in a run of channels.
 template <int kRun>
-APSYN_HOST_DEVICE void sum_terms_through(const TermTable& table, const TermMatrices& matrices,
-                                         const TermRow& row, std::uint32_t run_of_these, bool add,
-                                         TermPhasor* sums) {
-  const std::uint32_t run_index = matrices.first_run + run_of_these;
-  const TermRun run = table.runs[run_index];
-  const float* const exponent = table.exponent + run_index * kRun;
-  TermPhasor* const to = sums + (std::size_t(row.at) * table.n_chan + run.first) * 4;
-  TermPhasor sum[kRun][4];
+struct TermProducts {
+  TermPhasor of[kRun][4];
+};
+
+template <int kRun>
+APSYN_HOST_DEVICE void start_products(const TermRow& row, TermProducts<kRun>& sum) {
   const float start = start_of(row);
   APSYN_UNROLL
   for (int i = 0; i < kRun; ++i) {
     APSYN_UNROLL
-    for (int p = 0; p < 4; ++p) sum[i][p] = {start, start};
+    for (int p = 0; p < 4; ++p) sum.of[i][p] = {start, start};
   }
-  const std::size_t first = std::size_t(run.first - matrices.first_chan) * matrices.n_stations;
-  const std::size_t stride = std::size_t(matrices.n_chan) * matrices.n_stations;
-  const TermMatrix *seen = matrices.seen + first + row.station_p,
-                   *jones = matrices.jones + first + row.station_q;
-  for (std::uint32_t c = 0; c < matrices.n_components; ++c, seen += stride, jones += stride) {
-    const TermComponent& component = table.components[matrices.first_component + c];
-    const TermPath path = path_of(component, run, row);
-    const bool is_extended = component.is_extended != 0;
-    for_each_channel<kRun>(path, [&](int i, TermPhasor phasor) {
-      if (static_cast<std::uint32_t>(i) >= run.n) return;
-      if (is_extended) {
-        const float factor = gaussian_factor(path.squared_m2, exponent[i]);
-        phasor = {phasor.re * factor, phasor.im * factor};
-      }
-      const std::size_t chan = std::size_t(i) * matrices.n_stations;
-      const TermMatrix a = loaded(seen[chan]), b = loaded(jones[chan]);
-      add_product(a, b, phasor, sum[i]);
-    });
-  }
+}
+
+/// Adds one component, whose matrices are load_seen(i) and load_jones(i) in channel i of the run.
+template <int kRun, class Seen, class Jones>
+APSYN_HOST_DEVICE void add_component(const TermComponent& component, const TermRun& run,
+                                     const float* exponent, const TermRow& row, Seen load_seen,
+                                     Jones load_jones, TermProducts<kRun>& sum) {
+  const TermPath path = path_of(component, run, row);
+  const bool is_extended = component.is_extended != 0;
+  for_each_channel<kRun>(path, [&](int i, TermPhasor phasor) {
+    if (static_cast<std::uint32_t>(i) >= run.n) return;
+    if (is_extended) {
+      const float factor = gaussian_factor(path.squared_m2, exponent[i]);
+      phasor = {phasor.re * factor, phasor.im * factor};
+    }
+    const TermMatrix a = load_seen(i), b = load_jones(i);
+    add_product(a, b, phasor, sum.of[i]);
+  });
+}
+
+/// sums [row][chan][XX XY YX YY]; with `add` to what is there.
+template <int kRun>
+APSYN_HOST_DEVICE void store_products(const TermTable& table, const TermRun& run, const TermRow& row,
+                                      const TermProducts<kRun>& sum, bool add, TermPhasor* sums) {
+  TermPhasor* const to = sums + (std::size_t(row.at) * table.n_chan + run.first) * 4;
   APSYN_UNROLL
   for (int i = 0; i < kRun; ++i)
     if (static_cast<std::uint32_t>(i) < run.n) {
       APSYN_UNROLL
       for (int p = 0; p < 4; ++p) {
         TermPhasor& value = to[4 * i + p];
-        value = add ? TermPhasor{value.re + sum[i][p].re, value.im + sum[i][p].im} : sum[i][p];
+        const TermPhasor& own = sum.of[i][p];
+        value = add ? TermPhasor{value.re + own.re, value.im + own.im} : own;
       }
     }
+}
+
+APSYN_HOST_DEVICE bool has_run(const TermMatrices& matrices, std::uint32_t run_index) {
+  return run_index >= matrices.first_run && run_index - matrices.first_run < matrices.n_runs;
+}
+
+/// The sums of a row by itself in a run that these matrices have; added to what earlier components left.
+template <int kRun>
+APSYN_HOST_DEVICE void sum_terms_through(const TermTable& table, const TermMatrices& matrices,
+                                         const TermRow& row, std::uint32_t run_index, TermPhasor* sums) {
+  const TermRun run = table.runs[run_index];
+  const std::uint32_t n_stations = matrices.n_stations;
+  const std::size_t first = std::size_t(run.first - matrices.first_chan) * n_stations;
+  const std::size_t stride = std::size_t(matrices.n_chan) * n_stations;
+  const TermMatrix *seen = matrices.seen + first + row.station_p,
+                   *jones = matrices.jones + first + row.station_q;
+  TermProducts<kRun> sum;
+  start_products(row, sum);
+  for (std::uint32_t c = 0; c < matrices.n_components; ++c, seen += stride, jones += stride)
+    add_component(
+        table.components[matrices.first_component + c], run, table.exponent + run_index * kRun, row,
+        [&](int i) { return loaded(seen[std::size_t(i) * n_stations]); },
+        [&](int i) { return loaded(jones[std::size_t(i) * n_stations]); }, sum);
+  store_products(table, run, row, sum, matrices.first_component > 0, sums);
+}
+
+/// Matrices of a tile's stations for so many components in shared memory, [component][chan of the run][half]
+/// [station of p, then of q]. The halves lie apart, so that eight threads, as many as load 16 bytes each at
+/// once, find theirs in different banks if their stations follow each other.
+template <int kRun>
+struct TileStage {
+  static constexpr std::uint32_t kComponents = 16 / kRun, kSides = 2 * kTileStations;
+  static constexpr std::uint32_t kPerComponent = kRun * 2 * kSides, kSize = kComponents * kPerComponent;
+  static_assert(16 % kRun == 0);
+  TermHalf halves[kSize];
+
+  static APSYN_HOST_DEVICE std::uint32_t at(std::uint32_t component, std::uint32_t chan, std::uint32_t half,
+                                            std::uint32_t side) {
+    return component * kPerComponent + (chan * 2 + half) * kSides + side;
+  }
+  APSYN_HOST_DEVICE TermMatrix matrix(std::uint32_t component, std::uint32_t chan, std::uint32_t side) const {
+    const TermHalf first = halves[at(component, chan, 0, side)],
+                   second = halves[at(component, chan, 1, side)];
+    return {{first.of[0], first.of[1], second.of[0], second.of[1]}};
+  }
+};
+
+/// The i-th of the kSize halves that are moved to a stage, neighbours from neighbouring addresses; from null
+/// where there are no such component, channel or station.
+struct StagedHalf {
+  const TermPhasor* from;
+  std::uint32_t to;
+};
+template <int kRun>
+APSYN_HOST_DEVICE StagedHalf staged_half(const TermMatrices& matrices, const TermRun& run,
+                                         const TermTile& tile, std::uint32_t first_component,
+                                         std::uint32_t i) {
+  using Stage = TileStage<kRun>;
+  const std::uint32_t half = i % 2, side = i / 2 % Stage::kSides, chan = i / (2 * Stage::kSides) % kRun,
+                      component = i / Stage::kPerComponent;
+  const bool is_q = side >= kTileStations;
+  const std::uint32_t station = is_q ? tile.first_q + (side - kTileStations) : tile.first_p + side;
+  const std::uint32_t c = first_component + component;
+  StagedHalf staged{nullptr, Stage::at(component, chan, half, side)};
+  if (c < matrices.n_components && chan < run.n && station < matrices.n_stations) {
+    const std::size_t at =
+        (std::size_t(c) * matrices.n_chan + (run.first - matrices.first_chan) + chan) * matrices.n_stations +
+        station;
+    staged.from = (is_q ? matrices.jones : matrices.seen)[at].of + 2 * half;
+  }
+  return staged;
+}
+
+/// Adds the components of a stage, which begins with `first_component` of these matrices.
+template <int kRun>
+APSYN_HOST_DEVICE void add_stage(const TermTable& table, const TermMatrices& matrices,
+                                 std::uint32_t run_index, const TermRun& run, const TermTile& tile,
+                                 const TermRow& row, const TileStage<kRun>& stage,
+                                 std::uint32_t first_component, TermProducts<kRun>& sum) {
+  const std::uint32_t side_p = row.station_p - tile.first_p,
+                      side_q = kTileStations + (row.station_q - tile.first_q);
+  const std::uint32_t left = matrices.n_components - first_component;
+  const std::uint32_t n = left < TileStage<kRun>::kComponents ? left : TileStage<kRun>::kComponents;
+  for (std::uint32_t c = 0; c < n; ++c)
+    add_component(
+        table.components[matrices.first_component + first_component + c], run,
+        table.exponent + run_index * kRun, row,
+        [&](int i) { return stage.matrix(c, static_cast<std::uint32_t>(i), side_p); },
+        [&](int i) { return stage.matrix(c, static_cast<std::uint32_t>(i), side_q); }, sum);
 }
 
 /// J B of one component, station and channel; stokes I Q U V.

@@ -30,6 +30,9 @@ std::size_t best_length(const std::vector<double>& per_m, std::size_t longest, s
   return best;
 }
 
+/// Fewer rows do not keep a block busy enough to pay for moving 32 stations' matrices.
+constexpr std::size_t kLeastTileRows = 64;
+
 }  // namespace
 
 TermTables make_term_tables(const SkyModel& sky, const SkyDirection& centre,
@@ -97,10 +100,8 @@ std::vector<MatrixBatch> matrix_batches(const TermTables& tables, std::size_t n_
   return batches;
 }
 
-void order_rows(View<const double, 2> uvw_m, View<const double, 1> path_m,
-                View<const std::uint32_t, 2> station, std::size_t first, std::size_t n, TermRow* rows) {
-  // A tile of 8 x 16 stations has as many baselines as a block of threads.
-  constexpr std::size_t kTileP = 8, kTileQ = 16;
+RowOrder order_rows(View<const double, 2> uvw_m, View<const double, 1> path_m,
+                    View<const std::uint32_t, 2> station, std::size_t first, std::size_t n, TermRow* rows) {
   const auto row_of = [&](std::size_t i) {
     const std::size_t row = first + i;
     return TermRow{uvw_m(row, 0),
@@ -112,22 +113,48 @@ void order_rows(View<const double, 2> uvw_m, View<const double, 1> path_m,
                    static_cast<std::uint32_t>(row),
                    0};
   };
+  RowOrder order;
   if (station.size() == 0) {
     for (std::size_t i = 0; i < n; ++i) rows[i] = row_of(i);
-    return;
+    return order;
   }
   std::size_t n_stations = 1;
   for (std::size_t i = 0; i < n; ++i)
     n_stations = std::max<std::size_t>(
         n_stations, std::size_t{1} + std::max(station(first + i, 0), station(first + i, 1)));
-  const std::size_t n_q = (n_stations + kTileQ - 1) / kTileQ, n_p = (n_stations + kTileP - 1) / kTileP;
+  const std::size_t n_sides = (n_stations + kTileStations - 1) / kTileStations;
   const auto tile_of = [&](std::size_t i) {
-    return station(first + i, 0) / kTileP * n_q + station(first + i, 1) / kTileQ;
+    return station(first + i, 0) / kTileStations * n_sides + station(first + i, 1) / kTileStations;
   };
-  std::vector<std::size_t> next(n_p * n_q + 1, 0);
-  for (std::size_t i = 0; i < n; ++i) ++next[tile_of(i) + 1];
-  for (std::size_t tile = 1; tile < next.size(); ++tile) next[tile] += next[tile - 1];
-  for (std::size_t i = 0; i < n; ++i) rows[next[tile_of(i)]++] = row_of(i);
+  struct Places {
+    std::size_t n = 0, n_tiled = 0;
+    std::size_t next = 0, next_loose = 0;  ///< in `rows`
+  };
+  std::vector<Places> tiles(n_sides * n_sides);
+  for (std::size_t i = 0; i < n; ++i) ++tiles[tile_of(i)].n;
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    Places& tile = tiles[t];
+    const std::size_t rest = tile.n % kTileRows;
+    tile.n_tiled = rest < kLeastTileRows ? tile.n - rest : tile.n;
+    tile.next = order.n_tiled;
+    order.n_tiled += tile.n_tiled;
+    for (std::size_t at = 0; at < tile.n_tiled; at += kTileRows)
+      order.tiles.push_back({static_cast<std::uint32_t>(tile.next + at),
+                             static_cast<std::uint32_t>(std::min<std::size_t>(kTileRows, tile.n_tiled - at)),
+                             static_cast<std::uint32_t>(t / n_sides * kTileStations),
+                             static_cast<std::uint32_t>(t % n_sides * kTileStations)});
+  }
+  std::size_t next_loose = order.n_tiled;
+  for (Places& tile : tiles) {
+    tile.next_loose = next_loose;
+    next_loose += tile.n - tile.n_tiled;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    Places& tile = tiles[tile_of(i)];
+    rows[tile.n_tiled > 0 ? tile.next++ : tile.next_loose++] = row_of(i);
+    if (tile.n_tiled > 0) --tile.n_tiled;
+  }
+  return order;
 }
 
 }  // namespace apsyn::simulate

@@ -40,9 +40,14 @@ struct MatrixBatch {
 std::vector<MatrixBatch> matrix_batches(const TermTables& tables, std::size_t n_stations,
                                         std::size_t max_matrices);
 
+/// Tiles of rows, and how many rows, the first ones, are in them. The others are of tiles that have too few.
+struct RowOrder {
+  std::vector<TermTile> tiles;
+  std::size_t n_tiled = 0;
+};
 /// `rows` of a block, from `first` on, in an order in which neighbours share stations; `station` may be
-/// empty. The order is the rows' own without stations. path_m may be empty.
-void order_rows(View<const double, 2> uvw_m, View<const double, 1> path_m,
-                View<const std::uint32_t, 2> station, std::size_t first, std::size_t n, TermRow* rows);
+/// empty. The order is the rows' own without stations, and there are no tiles. path_m may be empty.
+RowOrder order_rows(View<const double, 2> uvw_m, View<const double, 1> path_m,
+                    View<const std::uint32_t, 2> station, std::size_t first, std::size_t n, TermRow* rows);
 
 }  // namespace apsyn::simulate

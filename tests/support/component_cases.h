@@ -3,6 +3,7 @@
 // by term in float64.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
@@ -84,6 +85,53 @@ inline ComponentCase make_component_case(const ComponentCaseSettings& settings) 
     made.station.resize({settings.n_rows, 2});
     for (std::uint32_t& value : made.station)
       value = static_cast<std::uint32_t>(random() % settings.n_stations);
+  }
+  return made;
+}
+
+/// Rows of an array in several time steps: pairs of stations in either order and each with itself, all but
+/// one in seven and those of one station, in no order. Coordinates of a station change from step to step.
+inline ComponentCase make_array_case(ComponentCaseSettings settings, std::size_t n_steps) {
+  struct Row {
+    std::size_t step;
+    std::uint32_t p, q;
+  };
+  std::mt19937 random(17);
+  std::vector<Row> rows;
+  const auto n_stations = static_cast<std::uint32_t>(settings.n_stations);
+  for (std::size_t step = 0; step < n_steps; ++step)
+    for (std::uint32_t p = 0; p < n_stations; ++p)
+      for (std::uint32_t q = p; q < n_stations; ++q)
+        if (random() % 7 != 0 && p != n_stations / 2 && q != n_stations / 2)
+          rows.push_back(random() % 5 == 0 ? Row{step, q, p} : Row{step, p, q});
+  std::shuffle(rows.begin(), rows.end(), random);
+  settings.n_rows = rows.size();
+  ComponentCase made = make_component_case(settings);
+  Buffer<double, 3> place_m({n_steps, settings.n_stations, 4});
+  std::uniform_real_distribution<double> uniform(-0.5, 0.5);
+  for (double& value : place_m) value = settings.longest_m * uniform(random);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& [step, p, q] = rows[i];
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      made.uvw_m(i, axis) = place_m(step, p, axis) - place_m(step, q, axis);
+    made.path_m(i) = place_m(step, p, 3) - place_m(step, q, 3);
+    made.station(i, 0) = p;
+    made.station(i, 1) = q;
+  }
+  return made;
+}
+
+/// Every `step`-th row of a case.
+inline ComponentCase thinned(const ComponentCase& of, std::size_t step) {
+  ComponentCase made;
+  made.sky = of.sky, made.centre = of.centre, made.hz = of.hz;
+  made.n_stations = of.n_stations, made.slot = of.slot;
+  const std::size_t n_rows = (of.uvw_m.extent(0) + step - 1) / step;
+  made.uvw_m.resize({n_rows, 3}), made.path_m.resize({n_rows}), made.station.resize({n_rows, 2});
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    for (std::size_t axis = 0; axis < 3; ++axis) made.uvw_m(row, axis) = of.uvw_m(row * step, axis);
+    made.path_m(row) = of.path_m(row * step);
+    for (std::size_t side = 0; side < 2; ++side) made.station(row, side) = of.station(row * step, side);
   }
   return made;
 }

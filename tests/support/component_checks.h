@@ -73,6 +73,20 @@ inline void check_sums(const SumComponents& sum) {
   check_rows_without_coordinates(make_component_case({}), sum);
 }
 
+/// A row has the same sum, to the last bit, whatever other rows come with it.
+inline void check_rows_by_themselves(const ComponentCase& of, const SumComponents& sum) {
+  constexpr std::size_t kStep = 29;
+  const ComponentCase few = thinned(of, kStep);
+  const std::size_t n_values = of.hz.size() * of.n_planes();
+  Buffer<std::complex<float>, 3> whole({of.uvw_m.extent(0), of.hz.size(), of.n_planes()}),
+      part({few.uvw_m.extent(0), of.hz.size(), of.n_planes()});
+  whole.fill({NAN, NAN}), part.fill({NAN, NAN});
+  sum(of, whole), sum(few, part);
+  for (std::size_t row = 0; row < part.extent(0); ++row)
+    for (std::size_t i = 0; i < n_values; ++i)
+      BOOST_TEST_REQUIRE(part.data()[row * n_values + i] == whole.data()[row * kStep * n_values + i]);
+}
+
 /// All cases of sums through matrices of stations.
 inline void check_sums_through(const SumComponents& sum) {
   ComponentCase beams = make_component_case({.n_stations = 37, .polarised = true, .gaussians = true});
@@ -82,6 +96,18 @@ inline void check_sums_through(const SumComponents& sum) {
   beams.hz.resize(3);
   BOOST_TEST(largest_error(beams, sum) < 1e-5);  // 1e-7
   check_rows_without_coordinates(make_component_case({.n_stations = 5}), sum);
+  // Three tiles of stations to a side, the last of them not full, in runs of eight channels and of four; a
+  // single tile, which has room for more stations.
+  ComponentCase array =
+      make_array_case({.n_components = 7, .n_stations = 45, .polarised = true, .gaussians = true}, 3);
+  array.hz.resize(11);
+  BOOST_TEST(largest_error(array, sum) < 1e-5);  // 1.1e-7
+  check_rows_by_themselves(array, sum);
+  check_rows_without_coordinates(std::move(array), sum);
+  array = make_array_case({.n_components = 7, .n_stations = 45, .polarised = true, .gaussians = true}, 1);
+  array.hz.resize(3);
+  BOOST_TEST(largest_error(array, sum) < 1e-5);                                                      // 8e-8
+  BOOST_TEST(largest_error(make_array_case({.n_components = 3, .n_stations = 13}, 2), sum) < 1e-5);  // 1.3e-7
 }
 
 }  // namespace apsyn::test

@@ -29,7 +29,10 @@ constexpr std::size_t kMatrixPieceBytes = 32'000'000;  ///< of matrices on their
 constexpr std::size_t kMaxSumBytes = 512'000'000;      ///< of results on the device
 /// Rows that are summed at once: enough threads for the device, and few enough that results of the first are
 /// on their way while the last are summed.
-constexpr std::size_t kLeastRows = 8192;
+constexpr std::size_t kLeastRows = 8192, kLeastRowsThrough = 32768;
+/// Rows times runs through matrices that are summed at once where more matrices are to come: four times what
+/// a large device holds.
+constexpr std::size_t kLeastThreads = 1 << 18;
 constexpr std::size_t kMaxParts = 8;
 
 /// Two pinned pieces, of which one is filled or emptied while the other travels.
@@ -123,25 +126,37 @@ class Engine final : public DeviceComponents {
   // ---- rows ----
 
   struct Part {
-    std::size_t first = 0, n = 0;
+    std::size_t first = 0, n = 0, n_tiled = 0;
+    std::size_t first_tile = 0, n_tiles = 0;
     Event summed;
   };
 
   void start_parts(View<const double, 2> uvw_m, View<const double, 1> path_m,
                    View<const std::uint32_t, 2> station) {
     const std::size_t n_rows = uvw_m.extent(0);
-    const std::size_t at_once = std::max(kLeastRows, (n_rows + kMaxParts - 1) / kMaxParts);
+    const std::size_t at_once =
+        std::max(setup_.through ? kLeastRowsThrough : kLeastRows, (n_rows + kMaxParts - 1) / kMaxParts);
     parts_.clear();
+    host_tiles_.clear();
     host_rows_.resize(n_rows);
     for (std::size_t first = 0; first < n_rows; first += at_once) {
       Part& part = parts_.emplace_back();
       part.first = first;
       part.n = std::min(at_once, n_rows - first);
-      order_rows(uvw_m, path_m, station, first, part.n, host_rows_.data() + first);
+      const RowOrder order = order_rows(uvw_m, path_m, station, first, part.n, host_rows_.data() + first);
+      part.n_tiled = order.n_tiled;
+      part.first_tile = host_tiles_.size();
+      part.n_tiles = order.tiles.size();
+      host_tiles_.insert(host_tiles_.end(), order.tiles.begin(), order.tiles.end());
     }
     cuda_check(cudaMemcpyAsync(rows_.reserve(n_rows), host_rows_.data(), n_rows * sizeof(TermRow),
                                cudaMemcpyHostToDevice, compute_.get()),
                "copying coordinates to the device");
+    if (!host_tiles_.empty())
+      cuda_check(
+          cudaMemcpyAsync(tiles_.reserve(host_tiles_.size()), host_tiles_.data(),
+                          host_tiles_.size() * sizeof(TermTile), cudaMemcpyHostToDevice, compute_.get()),
+          "copying tiles of rows to the device");
     sums_.reserve(n_rows * tables_.n_chan * tables_.n_planes);
   }
 
@@ -156,6 +171,9 @@ class Engine final : public DeviceComponents {
                   static_cast<std::uint32_t>(tables_.n_chan)};
     task.rows = rows_.data() + part.first;
     task.n_rows = part.n;
+    task.n_tiled = part.n_tiled;
+    task.tiles = tiles_.data() + part.first_tile;
+    task.n_tiles = part.n_tiles;
     task.run_length = static_cast<unsigned>(tables_.run_length);
     task.n_planes = static_cast<unsigned>(tables_.n_planes);
     task.sums = sums_.data();
@@ -172,13 +190,22 @@ class Engine final : public DeviceComponents {
     }
     const bool are_there = is_resident_ && slot_ == matrices->slot;
     slot_.reset();  // until all have arrived
-    for (std::size_t b = 0; b < batches_.size(); ++b) {
+    std::size_t n_rows = 0;
+    for (const Part& part : parts_) n_rows += part.n;
+    for (std::size_t b = 0, first = 0; b < batches_.size(); ++b) {
       if (!are_there) bring(*matrices, b);
+      const bool is_last = b + 1 == batches_.size();
+      const std::size_t first_run = batches_[first].first_run,
+                        n_runs = batches_[b].first_run + batches_[b].n_runs - first_run;
+      if (is_resident_ && !is_last && (are_there || n_rows * n_runs < kLeastThreads)) continue;
+      const TermBatches ready{on_device_.data() + first, static_cast<std::uint32_t>(b + 1 - first),
+                              static_cast<std::uint32_t>(first_run), static_cast<std::uint32_t>(n_runs)};
       for (Part& part : parts_) {
-        launch_sums_through(task_of(part), matrices_of(b), batches_[b].first_component > 0, compute_.get());
-        if (b + 1 == batches_.size()) part.summed.record(compute_.get());
+        launch_sums_through(task_of(part), ready, compute_.get());
+        if (is_last) part.summed.record(compute_.get());
       }
       if (!is_resident_) used_[b % 2].record(compute_.get());
+      first = b + 1;
     }
     if (is_resident_) slot_ = matrices->slot;
   }
@@ -252,6 +279,9 @@ class Engine final : public DeviceComponents {
     const std::size_t n = is_resident_ ? all : 2 * largest;
     jones_.allocate(n);
     seen_.allocate(n);
+    std::vector<TermMatrices> on_device;
+    for (std::size_t b = 0; b < batches_.size(); ++b) on_device.push_back(matrices_of(b));
+    on_device_ = uploaded(on_device);
     for (Upload<TermMatrix>& piece : arrived_) piece.allocate(largest);
     if (phased_ != nullptr)
       for (Upload<std::byte>& piece : phased_arrived_) piece.allocate(piece_bytes_);
@@ -364,7 +394,9 @@ class Engine final : public DeviceComponents {
 
   std::vector<Part> parts_;
   std::vector<TermRow> host_rows_;
+  std::vector<TermTile> host_tiles_;
   Upload<TermRow> rows_;
+  Upload<TermTile> tiles_;
   Upload<TermPhasor> sums_;
   PinnedPair results_;
   std::array<std::byte*, 2> pinned_{};
@@ -378,6 +410,7 @@ class Engine final : public DeviceComponents {
   PinnedPair pinned_matrices_;
   std::array<Upload<TermMatrix>, 2> arrived_;
   Upload<TermMatrix> jones_, seen_;
+  DeviceArray<TermMatrices> on_device_;  ///< where those of each batch are
   std::array<Event, 2> sent_, used_;
 
   const PhasedBeams* phased_ = nullptr;

@@ -52,10 +52,40 @@ TermTable table_of(const TermTables& from) {
           static_cast<std::uint32_t>(from.n_chan)};
 }
 
-std::vector<TermRow> rows_of(const ComponentCase& of) {
-  std::vector<TermRow> rows(of.uvw_m.extent(0));
-  order_rows(of.uvw_m, of.path_m, of.station, 0, rows.size(), rows.data());
-  return rows;
+struct OrderedRows {
+  std::vector<TermRow> rows;
+  RowOrder order;
+};
+OrderedRows rows_of(const ComponentCase& of) {
+  OrderedRows made;
+  made.rows.resize(of.uvw_m.extent(0));
+  made.order = order_rows(of.uvw_m, of.path_m, of.station, 0, made.rows.size(), made.rows.data());
+  return made;
+}
+
+/// What a block of threads does for a tile, in one run.
+template <int kRun>
+void sum_tile(const TermTable& table, const TermMatrices& matrices, const TermTile& tile, const TermRow* rows,
+              std::uint32_t run_index, TermPhasor* sums) {
+  using Stage = TileStage<kRun>;
+  const TermRun run = table.runs[run_index];
+  std::vector<TermProducts<kRun>> products(tile.n_rows);
+  for (std::uint32_t i = 0; i < tile.n_rows; ++i) start_products(rows[tile.first_row + i], products[i]);
+  for (std::uint32_t c = 0; c < matrices.n_components; c += Stage::kComponents) {
+    Stage stage;
+    std::vector<int> times(Stage::kSize, 0);
+    std::fill(std::begin(stage.halves), std::end(stage.halves), TermHalf{{{NAN, NAN}, {NAN, NAN}}});
+    for (std::uint32_t i = 0; i < Stage::kSize; ++i) {
+      const StagedHalf staged = staged_half<kRun>(matrices, run, tile, c, i);
+      ++times.at(staged.to);
+      if (staged.from != nullptr) stage.halves[staged.to] = {{staged.from[0], staged.from[1]}};
+    }
+    BOOST_TEST_REQUIRE(std::count(times.begin(), times.end(), 1) == std::ptrdiff_t{Stage::kSize});
+    for (std::uint32_t i = 0; i < tile.n_rows; ++i)
+      add_stage(table, matrices, run_index, run, tile, rows[tile.first_row + i], stage, c, products[i]);
+  }
+  for (std::uint32_t i = 0; i < tile.n_rows; ++i)
+    store_products(table, run, rows[tile.first_row + i], products[i], matrices.first_component > 0, sums);
 }
 
 void sum_on_host(const ComponentCase& of, View<std::complex<float>, 3> data) {
@@ -64,7 +94,7 @@ void sum_on_host(const ComponentCase& of, View<std::complex<float>, 3> data) {
   auto* const sums = reinterpret_cast<TermPhasor*>(data.data());
   with_lengths(tables, [&]<int kRun, int kPlanes>() {
     for (std::uint32_t run = 0; run < tables.runs.size(); ++run)
-      for (const TermRow& row : rows_of(of)) sum_terms<kRun, kPlanes>(table_of(tables), row, run, sums);
+      for (const TermRow& row : rows_of(of).rows) sum_terms<kRun, kPlanes>(table_of(tables), row, run, sums);
   });
 }
 
@@ -72,7 +102,7 @@ void sum_on_host(const ComponentCase& of, View<std::complex<float>, 3> data) {
 void sum_through_on_host(const ComponentCase& of, std::size_t max_matrices,
                          View<std::complex<float>, 3> data) {
   const TermTables tables = make_term_tables(of.sky, of.centre, of.hz, true);
-  const std::vector<TermRow> rows = rows_of(of);
+  const auto [rows, order] = rows_of(of);
   auto* const sums = reinterpret_cast<TermPhasor*>(data.data());
   for (const MatrixBatch& batch : matrix_batches(tables, of.n_stations, max_matrices)) {
     std::vector<TermMatrix> jones, seen;
@@ -98,9 +128,13 @@ void sum_through_on_host(const ComponentCase& of, std::size_t max_matrices,
                                 static_cast<std::uint32_t>(batch.n_chan),
                                 static_cast<std::uint32_t>(of.n_stations)};
     with_lengths(tables, [&]<int kRun, int kPlanes>() {
-      for (std::uint32_t run = 0; run < batch.n_runs; ++run)
-        for (const TermRow& row : rows)
-          sum_terms_through<kRun>(table_of(tables), matrices, row, run, batch.first_component > 0, sums);
+      for (std::uint32_t run = 0; run < tables.runs.size(); ++run) {
+        if (!has_run(matrices, run)) continue;
+        for (const TermTile& tile : order.tiles)
+          sum_tile<kRun>(table_of(tables), matrices, tile, rows.data(), run, sums);
+        for (std::size_t i = order.n_tiled; i < rows.size(); ++i)
+          sum_terms_through<kRun>(table_of(tables), matrices, rows[i], run, sums);
+      }
     });
   }
 }
@@ -162,19 +196,37 @@ BOOST_AUTO_TEST_CASE(batches_cover_all_matrices_once) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_keep_their_places_when_they_are_ordered) {
-  const ComponentCase of = make_component_case({.n_rows = 500, .n_stations = 50});
-  std::vector<TermRow> rows(400);
-  order_rows(of.uvw_m, of.path_m, of.station, 100, 400, rows.data());
-  std::vector<int> times(500, 0);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const TermRow& row = rows[i];
-    ++times[row.at];
-    BOOST_TEST((row.u_m == of.uvw_m(row.at, 0) && row.path_m == of.path_m(row.at) &&
-                row.station_p == of.station(row.at, 0) && row.station_q == of.station(row.at, 1)));
-    if (i > 0) BOOST_TEST(rows[i - 1].station_p / 8 <= row.station_p / 8);
+  // 20 stations: four tiles, of which two have too few rows and one too few for a second block of threads.
+  // 50: 16 tiles, none with enough rows.
+  for (const std::size_t n_stations : {20u, 50u}) {
+    const ComponentCase of = make_component_case({.n_rows = 500, .n_stations = n_stations});
+    std::vector<TermRow> rows(420);
+    const RowOrder order = order_rows(of.uvw_m, of.path_m, of.station, 80, 420, rows.data());
+    std::vector<int> times(500, 0), times_tiled(420, 0);
+    for (const TermRow& row : rows) {
+      ++times[row.at];
+      BOOST_TEST((row.u_m == of.uvw_m(row.at, 0) && row.path_m == of.path_m(row.at) &&
+                  row.station_p == of.station(row.at, 0) && row.station_q == of.station(row.at, 1)));
+    }
+    BOOST_TEST((std::count(times.begin(), times.begin() + 80, 0) == 80 &&
+                std::count(times.begin() + 80, times.end(), 1) == 420));
+    for (const TermTile& tile : order.tiles) {
+      BOOST_TEST((tile.n_rows >= 64 && tile.n_rows <= kTileRows));
+      for (std::uint32_t i = tile.first_row; i < tile.first_row + tile.n_rows; ++i) {
+        ++times_tiled.at(i);
+        BOOST_TEST((rows[i].station_p - tile.first_p < kTileStations &&
+                    rows[i].station_q - tile.first_q < kTileStations));
+      }
+    }
+    const auto n_tiled = static_cast<std::ptrdiff_t>(order.n_tiled);
+    BOOST_TEST((std::count(times_tiled.begin(), times_tiled.begin() + n_tiled, 1) == n_tiled &&
+                std::count(times_tiled.begin() + n_tiled, times_tiled.end(), 0) == 420 - n_tiled));
+    BOOST_TEST_MESSAGE(order.tiles.size() << " tiles of " << order.n_tiled << " rows");
+    BOOST_TEST(
+        (n_stations == 50 ? n_tiled == 0 : order.tiles.size() == 2 && order.tiles[0].n_rows == kTileRows));
+    for (std::size_t i = order.n_tiled + 1; i < rows.size(); ++i)
+      BOOST_TEST(rows[i - 1].station_p / kTileStations <= rows[i].station_p / kTileStations);
   }
-  BOOST_TEST((std::count(times.begin(), times.begin() + 100, 0) == 100 &&
-              std::count(times.begin() + 100, times.end(), 1) == 400));
 }
 
 BOOST_AUTO_TEST_CASE(a_build_without_cuda_says_so) {

@@ -70,6 +70,16 @@ BOOST_AUTO_TEST_CASE(several_batches_and_parts_of_rows_agree_with_the_measuremen
                  const auto engine = make_device_components(same.sky, setup_of(same, max_device_bytes));
                  engine->predict_through(same.uvw_m, same.path_m, same.station, matrices_of(same), data);
                }) < 1e-5);
+  // 320 components of 400 stations in a run of 8 channels do not fit into a batch; rows are those of a tile.
+  ComponentCase dense = make_component_case(
+      {.n_components = 320, .n_rows = 300, .n_stations = 400, .polarised = true, .gaussians = true});
+  dense.hz.resize(8);
+  for (std::uint32_t& station : dense.station) station = 384 + station % 16;
+  for (const std::uint64_t max_device_bytes : {0u, 1u})
+    BOOST_TEST(largest_error(dense, [&](const ComponentCase& same, View<std::complex<float>, 3> data) {
+                 const auto engine = make_device_components(same.sky, setup_of(same, max_device_bytes));
+                 engine->predict_through(same.uvw_m, same.path_m, same.station, matrices_of(same), data);
+               }) < 1e-5);
   // More rows than are summed at once, and results of more than a piece.
   BOOST_TEST(largest_error(make_component_case({.n_components = 2, .n_rows = 20000}), sum_on_device) < 1e-5);
 }
