@@ -23,7 +23,7 @@ struct SumTask {
 };
 void launch_sums(const SumTask& task, cudaStream_t stream);
 
-/// So many of matrix_batches(), on the device, and the runs that they have. One that does not begin with the
+/// Some of matrix_batches(), on the device, and the runs that they have. One that does not begin with the
 /// first component adds to what is there.
 struct TermBatches {
   const TermMatrices* of = nullptr;

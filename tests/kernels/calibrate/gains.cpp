@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(flags_and_figures_do_not_depend_on_threads) {
 }
 
 BOOST_AUTO_TEST_CASE(outliers_do_not_depend_on_threads) {
-  // Of all slots and antennas, some amplitudes stand out by a factor.
+  // Some amplitudes stand out of all slots and antennas by a factor.
   const auto truth = random_gains(10, 16);
   std::vector<SlotSolutions> slots;
   for (unsigned slot = 0; slot < 3; ++slot) {

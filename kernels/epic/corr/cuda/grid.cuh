@@ -178,7 +178,7 @@ struct SiteTask {
   double cell = 0, pitch = 0;             ///< of pixels and of sites, as direction cosines
   double slope_u = 0, slope_v = 0;
   double n_middle = 0, n_half = 0;
-  /// As PairOrders; null where images are divided by the kernel's transform already.
+  /// The factors of PairOrders; null where images are divided by the kernel's transform already.
   const float *of_column = nullptr, *of_row = nullptr;
   const float* taps = nullptr;  ///< [power][tap] of what interpolates
   int n_power = 0;

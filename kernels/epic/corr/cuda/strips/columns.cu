@@ -31,7 +31,7 @@ struct StripPairs {
   __device__ __forceinline__ StripEntry entry(std::uint32_t at, std::uint32_t end_of_range) const {
     return at < end_of_range ? task.entries[at] : StripEntry{};
   }
-  /// That of a visibility; (b, a) has the conjugate.
+  /// The value of a visibility; (b, a) has the conjugate.
   __device__ __forceinline__ float2 value(const StripEntry& entry) const {
     const PairCode code{entry.code};
     if (entry.code == 0) return {};

@@ -15,7 +15,7 @@ struct StripPlan {
   std::vector<float2> turns;
   std::vector<std::uint16_t> row_of_place, first_of_bin;
   int first_bin_y = 0;
-  /// As StripRowTask; empty of a lattice.
+  /// Factors and pixels as StripRowTask wants them; a lattice has none.
   std::vector<float2> factors;
   std::vector<uint2> pixels;
 };
