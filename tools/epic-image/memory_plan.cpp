@@ -17,6 +17,7 @@
 #include "libcore/voltage/voltage.h"
 #include "libcore/voltage/voltage_pipeline.h"
 #include "tools/epic-image/products.h"
+#include "tools/epic-image/regions.h"
 
 namespace apsyn {
 namespace {
@@ -109,16 +110,23 @@ void plan_gpu(EpicSetup& setup, bool four_bit, bool live, std::uint64_t max_memo
                                      setup.header.n_pol *
                                      (setup.header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
   const std::size_t small_gulp = setup.gulp_samples;
+  const std::uint64_t planned_images = (small_gulp + image_samples - 1) / image_samples;
+  const bool stay = measures_regions(setup);  // images, on the GPU
   for (std::uint64_t bytes = 64u << 20; bytes >= 64u << 10; bytes /= 2) {
+    // No more images than fit into the same space: those that a gulp ends come to the host together.
+    const std::uint64_t images = live ? 1 : std::max<std::uint64_t>(1, bytes / image_bytes);
     setup.cuda.gulp_samples = cuda_gulp_samples(setup.cuda, bytes, setup.n_samples);
-    // Half of the device's gulp at a time, and no more images than fit into the same space.
-    const std::uint64_t gulp =
-        std::min(setup.cuda.gulp_samples / 2,
-                 image_samples * (live ? 1 : std::max<std::uint64_t>(1, bytes / image_bytes)));
+    if (!stay)
+      setup.cuda.gulp_samples = std::clamp<std::size_t>(
+          images * image_samples, cuda_gulp_samples(setup.cuda, 1, setup.n_samples), setup.cuda.gulp_samples);
+    const std::uint64_t gulp = std::min<std::uint64_t>(setup.cuda.gulp_samples / 2, images * image_samples);
     setup.gulp_samples = std::max<std::size_t>(small_gulp, gulp / span * span);
     const std::uint64_t more = setup.gulp_samples - small_gulp;
+    const std::uint64_t ended =
+        std::max<std::uint64_t>(setup.gulp_samples, stay ? 0 : setup.cuda.gulp_samples) / image_samples;
+    const std::uint64_t more_images = ended - std::min<std::uint64_t>(ended, planned_images);
     setup.memory_bytes = others + cuda_channeliser_host_bytes(setup.cuda) +
-                         kStreamItems * (more * sample_bytes + more / image_samples * image_bytes);
+                         kStreamItems * (more * sample_bytes + more_images * image_bytes);
     if (setup.memory_bytes <= max_memory_bytes) return;
   }
   refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
