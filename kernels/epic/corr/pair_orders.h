@@ -55,7 +55,9 @@ struct PairOrders {
   /// The same of large images of many antennas, whose time is that of transforms: errors of a thousand pairs
   /// average to less than those of few pairs with a finer grid and more orders.
   static constexpr double kCoarseError = 5e-5;
-  /// What they may lose by being added up at the sites of a lattice, of a pair: no more than by their kernel.
+  /// What they may lose by being added up at the sites of a lattice, of a pair (loss_at_sites(), which bounds
+  /// it at the worst pixel: MWA-128T 40 degrees from the zenith 2.2e-4, where images err by 4e-5 of their
+  /// RMS).
   static constexpr double kCoarseSiteError = 3e-4;
   static constexpr std::size_t kCoarsePairs = 1000, kCoarsePixels = 24576;
 

@@ -45,12 +45,15 @@ BOOST_AUTO_TEST_CASE(a_gulp_ends_one_large_image_and_many_small_ones) {
   BOOST_TEST(live.cuda.gulp_samples == 800u);
 }
 
+// A gulp of 8192 samples ends ten images; one of them is planned with the samples that are read at a time.
 BOOST_AUTO_TEST_CASE(images_that_a_gulp_ends_are_planned) {
-  // Half of a gulp of 8192 samples is read at a time, but all of it ends ten images of 2 MB.
-  EpicSetup small = setup_of(128);
+  const auto image_bytes = [](std::uint64_t side) { return side * side * 32 * sizeof(float); };
+  EpicSetup small = setup_of(64), wide = setup_of(128);
   plan_gpu(small, true, false, kPlenty);
-  const std::uint64_t image_bytes = std::uint64_t{128} * 128 * 32 * sizeof(float);
-  BOOST_TEST(small.memory_bytes >= kStreamItems * (small.cuda.gulp_samples / 800 - 1) * image_bytes);
+  plan_gpu(wide, true, false, kPlenty);
+  BOOST_TEST_REQUIRE(small.cuda.gulp_samples == wide.cuda.gulp_samples);
+  BOOST_TEST(wide.memory_bytes - small.memory_bytes ==
+             kStreamItems * 9 * (image_bytes(128) - image_bytes(64)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

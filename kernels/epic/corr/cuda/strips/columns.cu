@@ -7,6 +7,7 @@ namespace apsyn::epic_cuda {
 namespace {
 
 constexpr std::uint16_t kNotWanted = 0xFFFF;
+
 /// (-i)^order times the value, and its parts exchanged.
 __device__ __forceinline__ float2 turned_exchanged(float2 value, int order) {
   switch (order % 4) {
@@ -48,7 +49,7 @@ struct StripPairs {
                          __half2float(__ushort_as_half(static_cast<std::uint16_t>(halves >> 16)));
     return code.sign() != 0 && order % 2 == 1 ? -factor : factor;
   }
-  /// First entry whose row is not above `row`.
+  /// First entry whose row is not below `row`.
   __device__ __forceinline__ std::uint32_t first_at(int row) const {
     std::uint32_t low = begin, high = end;
     while (low < high) {

@@ -81,8 +81,8 @@ struct StripRowTask {
   const float2* columns = nullptr;              ///< as StripColumnTask
   const float2* turns = nullptr;                ///< of the passes
   const std::uint16_t* first_of_bin = nullptr;  ///< [bin < n_x / 8] slot of the first value of its last pass
-  /// Orders added up: T_k over the kernel's transform [order][pair of rows][bin / (n_x / 16)][bin % (n_x /
-  /// 16)] and the pixels of the two rows [pair of rows][the same], kNoPixel without sky.
+  /// Orders added up: T_k over the kernel's transform [order][pair of rows][bin / (n_x / 8)][bin % (n_x /
+  /// 8)] and the pixels of the two rows [pair of rows][the same], kNoPixel without sky.
   const float2* factors = nullptr;
   const uint2* pixels = nullptr;
   OrderTarget target;
