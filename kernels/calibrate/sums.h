@@ -18,7 +18,9 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "libcore/base/view.h"
@@ -118,6 +120,20 @@ class CalibrationSums {
   Buffer<float, 4> recent_;
   Buffer<double, 4> promoted_;
   std::uint32_t recent_rows_ = 0;
+};
+
+/// Sums of cells that are not needed any more, whose memory serves again.
+class SpareSums {
+ public:
+  /// All zero. Throws as SumLayout::check().
+  std::unique_ptr<CalibrationSums> take(const SumLayout& layout, unsigned n_threads);
+  /// Null is nothing.
+  void keep(std::unique_ptr<CalibrationSums> sums) {
+    if (sums) spare_.push_back(std::move(sums));
+  }
+
+ private:
+  std::vector<std::unique_ptr<CalibrationSums>> spare_;
 };
 
 /// Adds each row to cells[samples.cell[row]], all of the same layout. Bits do not depend on n_threads. Throws

@@ -32,7 +32,6 @@ class ChainSolver {
         sums_(info_.windows.size()),
         known_(info_.windows.size()) {
     for (auto& known : known_) known.resize(plan.n_known);
-    memory_.cells.resize(info_.windows.size());
     for (std::size_t t = 0; t < plan.terms.size(); ++t) {
       TermResult& term = result_.terms.emplace_back();
       term.options = plan.options[t];
@@ -157,23 +156,13 @@ class ChainSolver {
     std::vector<CalibrationSums*> cells;
     for (const std::size_t cell : touched) {
       auto& sums = sums_[window][cell];
-      if (!sums) sums = empty_cell(window);
+      if (!sums) sums = memory_.cells.take(plan_.layouts[window], n_threads_);
       cells.push_back(sums.get());
     }
     add_samples({station_.view(), rows.data.view(), rows.weight.view(), predicted_.view(), cell_.view()},
                 cells, n_threads_);
     result_.n_visibilities += static_cast<double>(rows.data.size());
     tool_.stage("read");
-  }
-
-  /// In the memory of a cell that has been solved, if there is one.
-  std::unique_ptr<CalibrationSums> empty_cell(std::size_t window) {
-    std::vector<std::unique_ptr<CalibrationSums>>& spare = memory_.cells[window];
-    if (spare.empty()) return std::make_unique<CalibrationSums>(plan_.layouts[window], n_threads_);
-    std::unique_ptr<CalibrationSums> sums = std::move(spare.back());
-    spare.pop_back();
-    sums->reset(plan_.layouts[window], n_threads_);
-    return sums;
   }
 
   // ---- solving ----
@@ -313,9 +302,9 @@ class ChainSolver {
 
   void release(std::size_t t, std::size_t slot) {
     const ChainPlan::Term& plan = plan_.terms[t];
-    for (std::size_t window = 0; window < sums_.size(); ++window)
+    for (auto& of_window : sums_)
       for (std::size_t cell = plan.sums.first[slot]; cell < plan.sums.first[slot + 1]; ++cell)
-        if (auto& sums = sums_[window][cell]) memory_.cells[window].push_back(std::move(sums));
+        memory_.cells.keep(std::move(of_window[cell]));
   }
 
   // ---- the product of the chain ----

@@ -71,7 +71,7 @@ class ChainPlan {
 
 /// Memory that one solve_chain() leaves to the next, of a stream that is solved interval by interval.
 struct ChainMemory {
-  std::vector<std::vector<std::unique_ptr<CalibrationSums>>> cells;  ///< [window] of slots that are solved
+  SpareSums cells;  ///< of slots that are solved
   SlotMemory slot;
 };
 

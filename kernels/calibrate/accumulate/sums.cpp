@@ -92,6 +92,14 @@ double CalibrationSums::n_samples(unsigned n_threads) const {
   return std::accumulate(of_group.begin(), of_group.end(), 0.0);
 }
 
+std::unique_ptr<CalibrationSums> SpareSums::take(const SumLayout& layout, unsigned n_threads) {
+  if (spare_.empty()) return std::make_unique<CalibrationSums>(layout, n_threads);
+  std::unique_ptr<CalibrationSums> sums = std::move(spare_.back());
+  spare_.pop_back();
+  sums->reset(layout, n_threads);
+  return sums;
+}
+
 SumKind jones_kind(const CalibrationSamples& samples, double tolerance) {
   const std::size_t n = samples.model.extent(2);
   if (n == 1) return SumKind::jones_unpolarised;

@@ -248,12 +248,12 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
   return aslant.pixels_s < level.pixels_s ? aslant : level;
 }
 
-bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
+bool serves(PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
   return pixels.index == orders.index && serves(orders, geometry);
 }
 
-bool serves(const PairOrders& orders, const EpicGeometry& geometry) {
-  const PairCells& shape = orders.shape;
+bool serves(PairOrders& orders, const EpicGeometry& geometry) {
+  PairCells& shape = orders.shape;
   auto uvw = image_frame_s(geometry);
   if (shape.lattice) {
     const PairSlope slope = fit_slope(uvw), &planned = shape.lattice->slope;

@@ -31,7 +31,7 @@ struct PairCells {
   double highest_hz = 0;
   /// Up to which largest |w| the orders have been found to suffice since they were planned; 0 = not looked
   /// at.
-  mutable double sufficient_w_s = 0;
+  double sufficient_w_s = 0;
   PairDepth depth;                     ///< w of all other pairs, or height
   std::optional<PairLattice> lattice;  ///< that pixels are interpolated from
   double pitch = 0;                    ///< of pixels, or of a lattice's sites
@@ -72,9 +72,9 @@ struct PairOrders {
 };
 
 /// Whether `orders` can be used for another geometry of the same plan; a lattice then for its own slope.
-bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels);
+bool serves(PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels);
 /// The same where the pixels are known to be those of the plan.
-bool serves(const PairOrders& orders, const EpicGeometry& geometry);
+bool serves(PairOrders& orders, const EpicGeometry& geometry);
 /// Not for lists of directions.
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 

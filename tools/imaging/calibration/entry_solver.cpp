@@ -157,8 +157,7 @@ void EntrySolver::solve_slots(const std::vector<WindowSlot>& wanted,
     for (const WindowSlot& at : now)
       solve_slot_of(at, excluded.empty() ? ExcludedSolutions() : excluded[at.part][at.slot].view());
     for (auto& of_part : sums_)
-      for (auto& sums : of_part)
-        if (sums) spare_.push_back(std::move(sums));
+      for (auto& sums : of_part) spare_.keep(std::move(sums));
   }
 }
 
@@ -200,7 +199,7 @@ void EntrySolver::add(const ImagingBlock& block, std::size_t part, const std::ve
   std::vector<CalibrationSums*> cells;
   for (const std::size_t cell : touched) {
     auto& sums = sums_[part][cell];
-    if (!sums) sums = empty_cell(part);
+    if (!sums) sums = spare_.take(layout_[part], settings_.n_threads);
     cells.push_back(sums.get());
   }
   antenna_.resize_for_overwrite(block.station.shape());
@@ -209,14 +208,6 @@ void EntrySolver::add(const ImagingBlock& block, std::size_t part, const std::ve
   });
   add_samples({antenna_.view(), block.data.view(), weight_.view(), model_.view(), cell_.view()}, cells,
               settings_.n_threads);
-}
-
-std::unique_ptr<CalibrationSums> EntrySolver::empty_cell(std::size_t part) {
-  if (spare_.empty()) return std::make_unique<CalibrationSums>(layout_[part], settings_.n_threads);
-  std::unique_ptr<CalibrationSums> sums = std::move(spare_.back());
-  spare_.pop_back();
-  sums->reset(layout_[part], settings_.n_threads);
-  return sums;
 }
 
 void EntrySolver::make_model() {

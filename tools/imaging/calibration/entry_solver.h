@@ -79,7 +79,6 @@ class EntrySolver {
                    const std::vector<std::vector<Buffer<FlagReason, 3>>>& excluded);
   void solve_slot_of(const WindowSlot& at, ExcludedSolutions excluded);
   void choose_reference(const SlotCells& cells);
-  std::unique_ptr<CalibrationSums> empty_cell(std::size_t part);
   /// Flags a slot that has fewer data than unknowns. Returns whether it did.
   bool refuse_underdetermined(SlotSolutions& solution, const ModelFit& fit) const;
   void compare(const WindowSlot& at, SlotCells cells, const std::vector<std::size_t>& numbers);
@@ -102,7 +101,7 @@ class EntrySolver {
   std::vector<std::size_t> first_cell_;  ///< [slot], and one more for the end
   std::size_t slots_at_once_ = 1;
   std::vector<std::vector<std::unique_ptr<CalibrationSums>>> sums_;  ///< [part][cell] of the slots at work
-  std::vector<std::unique_ptr<CalibrationSums>> spare_;              ///< cells of slots that are solved
+  SpareSums spare_;                                                  ///< of slots that are solved
   SlotMemory memory_;
   std::vector<std::vector<ModelFit>> former_fit_, found_fit_;  ///< [part][slot]
   Buffer<std::uint32_t, 1> cell_;                              ///< [row]

@@ -46,6 +46,20 @@ __device__ __forceinline__ void for_each_strip(const CellShape& shape, const Pai
   }
 }
 
+/// (-i)^order times the sum.
+__device__ __forceinline__ float2 turned(float re, float im, int order) {
+  switch (order % 4) {
+    case 0:
+      return make_float2(re, im);
+    case 1:
+      return make_float2(im, -re);
+    case 2:
+      return make_float2(-re, -im);
+    default:
+      return make_float2(-im, re);
+  }
+}
+
 /// Two numbers in 22 bits each: high + low.
 struct Halves {
   __half2 high, low;

@@ -21,7 +21,7 @@ class DevicePairEngine {
  public:
   virtual ~DevicePairEngine() = default;
   /// Whether the engine can be used for another geometry without new plans.
-  virtual bool serves(const EpicGeometry&) const { return false; }
+  virtual bool serves(const EpicGeometry&) { return false; }
   /// The sky has moved to another geometry; in the order of the stream that images are made on.
   virtual void move(const EpicGeometry&, cudaStream_t) {}
   /// sums of the sky += those of pairs a < b and b > a, of all channels.

@@ -36,20 +36,6 @@ struct FourHalves {
   }
 };
 
-/// (-i)^order times the sum.
-__device__ __forceinline__ float2 turned(float re, float im, int order) {
-  switch (order % 4) {
-    case 0:
-      return make_float2(re, im);
-    case 1:
-      return make_float2(im, -re);
-    case 2:
-      return make_float2(-re, -im);
-    default:
-      return make_float2(-im, re);
-  }
-}
-
 /// Lane 4 g + t has column g of the strip in its left operands, part g of the four products in its right
 /// ones, and of the sums column g, product t.
 struct Gather {

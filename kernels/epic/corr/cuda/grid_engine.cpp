@@ -59,7 +59,7 @@ class GridPairEngine final : public DevicePairEngine {
       }
     gains_.copy(gains.data(), gains.size());
   }
-  bool serves(const EpicGeometry& geometry) const override {
+  bool serves(const EpicGeometry& geometry) override {
     return orders_ && version_ == sky_.version() && apsyn::serves(*orders_, geometry);
   }
   void move(const EpicGeometry& geometry, cudaStream_t stream) override;

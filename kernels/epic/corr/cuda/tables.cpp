@@ -16,6 +16,17 @@ std::uint32_t read(const std::uint32_t* value, cudaStream_t stream) {
 
 }  // namespace
 
+std::uint32_t PlacedPairs::place(PlaceTask place, cudaStream_t stream) {
+  const std::size_t n = place.shape.n_pair() * static_cast<std::size_t>(place.n_channel);
+  place.places = places_.reserve(n);
+  place.orders = orders_.reserve(n * static_cast<std::size_t>(kOrderGroup * place.shape.n_group()));
+  place.counts = ends_.reserve(n);
+  launch_place_pairs(place, stream);
+  if (!sort_) sort_.emplace(stream);
+  sort_->inclusive_sum(ends_.data(), ends_.data(), static_cast<std::uint32_t>(n));
+  return read(ends_.data() + n - 1, stream);
+}
+
 std::size_t PairTables::image_bytes(const CellShape& shape) {
   // a pair is in four lists of a group at most, in two for the mean, which are sorted with as much again
   // beside them
@@ -31,8 +42,8 @@ std::size_t PairTables::image_bytes(const CellShape& shape) {
 void PairTables::make(PlaceTask place, const float* taps, int n_power, int n_together, cudaStream_t stream) {
   shape_ = place.shape;
   n_together_ = n_together;
-  place_pairs(place, stream);
   ListTask list;
+  list.n_entry = placed_.place(place, stream);
   list.shape = shape_;
   list.n_image = place.n_channel / shape_.n_average;
   list.taps = taps;
@@ -41,33 +52,21 @@ void PairTables::make(PlaceTask place, const float* taps, int n_power, int n_tog
   make_segments(list.n_image, stream);
 }
 
-/// Where pairs go, what they weigh, and in how many lists all before them are.
-void PairTables::place_pairs(PlaceTask place, cudaStream_t stream) {
-  const std::size_t n = shape_.n_pair() * static_cast<std::size_t>(place.n_channel);
-  place.places = places_.reserve(n);
-  place.orders = orders_.reserve(n * static_cast<std::size_t>(kOrderGroup * shape_.n_group()));
-  place.counts = ends_.reserve(n);
-  launch_place_pairs(place, stream);
-  if (!sort_) sort_.emplace(stream);
-  sort_->inclusive_sum(ends_.data(), ends_.data(), static_cast<std::uint32_t>(n));
-}
-
 void PairTables::make_batches(ListTask list, cudaStream_t stream) {
-  const std::size_t n = shape_.n_grid_pair() * static_cast<std::size_t>(list.n_image);
   const auto n_list = static_cast<std::size_t>(list.n_list());
-  list.places = places_.data();
-  list.orders = orders_.data();
-  list.ends = ends_.data();
-  list.n_entry = read(ends_.data() + n - 1, stream);
-  list.keys = sort_->keys(list.n_entry);
+  DeviceSort& sort = placed_.sort();
+  list.places = placed_.places();
+  list.orders = placed_.orders();
+  list.ends = placed_.ends();
+  list.keys = sort.keys(list.n_entry);
   list.begins = begins_.reserve(n_list + 1);
   list.batch_ends = batch_ends_.reserve(n_list);
-  sort_->begin(list.n_entry);
+  sort.begin(list.n_entry);
   launch_list_keys(list, stream);
-  sort_->by_keys(list.n_entry, bits_of(list_keys(shape_, list.n_image)));
-  list.sorted = sort_->sorted_keys();
+  sort.by_keys(list.n_entry, bits_of(list_keys(shape_, list.n_image)));
+  list.sorted = sort.sorted_keys();
   launch_lists(list, stream);
-  sort_->inclusive_sum(list.batch_ends, list.batch_ends, static_cast<std::uint32_t>(n_list));
+  sort.inclusive_sum(list.batch_ends, list.batch_ends, static_cast<std::uint32_t>(n_list));
   const std::uint32_t n_batch = read(list.batch_ends + n_list - 1, stream);
   list.batches = batches_.reserve(std::size_t{n_batch} * kBatchWords);
   launch_batches(list, stream);
@@ -78,10 +77,11 @@ void PairTables::make_batches(ListTask list, cudaStream_t stream) {
 void PairTables::make_segments(int n_image, cudaStream_t stream) {
   const GatherTask all = task(0, n_together_);
   const auto n = static_cast<std::uint32_t>(n_image * all.n_image_segment());
-  launch_segment_keys(all, n_image, sort_->keys(n), stream);
-  sort_->begin(n);
-  sort_->by_keys(n, 32);
-  cuda_check(cudaMemcpyAsync(segments_.reserve(n), sort_->sorted_keys(), n * sizeof(std::uint64_t),
+  DeviceSort& sort = placed_.sort();
+  launch_segment_keys(all, n_image, sort.keys(n), stream);
+  sort.begin(n);
+  sort.by_keys(n, 32);
+  cuda_check(cudaMemcpyAsync(segments_.reserve(n), sort.sorted_keys(), n * sizeof(std::uint64_t),
                              cudaMemcpyDeviceToDevice, stream),
              "listing segments");
 }

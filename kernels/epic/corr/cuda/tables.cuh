@@ -11,6 +11,23 @@
 
 namespace apsyn::epic_cuda {
 
+/// Where pairs go, what they weigh, and in how many lists all before them are; and what sorts those lists.
+class PlacedPairs {
+ public:
+  /// Places the pairs of the channels of `place`, whose arrays are set here. Returns the entries of all
+  /// lists.
+  std::uint32_t place(PlaceTask place, cudaStream_t stream);
+  const PairPlace* places() const { return places_.data(); }
+  const std::uint32_t* orders() const { return orders_.data(); }
+  const std::uint32_t* ends() const { return ends_.data(); }
+  DeviceSort& sort() { return *sort_; }
+
+ private:
+  std::optional<DeviceSort> sort_;
+  Upload<PairPlace> places_;
+  Upload<std::uint32_t> orders_, ends_;
+};
+
 class PairTables {
  public:
   /// What an image takes on the device, for the mean array.
@@ -22,15 +39,13 @@ class PairTables {
   GatherTask task(int first_image, int n_image) const;
 
  private:
-  void place_pairs(PlaceTask place, cudaStream_t stream);
   void make_batches(ListTask list, cudaStream_t stream);
   void make_segments(int n_image, cudaStream_t stream);
 
   CellShape shape_;
   int n_together_ = 1;
-  std::optional<DeviceSort> sort_;
-  Upload<PairPlace> places_;
-  Upload<std::uint32_t> orders_, ends_, begins_, batch_ends_, batches_;
+  PlacedPairs placed_;
+  Upload<std::uint32_t> begins_, batch_ends_, batches_;
   Upload<std::uint64_t> segments_;
 };
 

@@ -89,7 +89,8 @@ struct Transformer {
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) {
         const int to = row_of_place[row + q];  // span 1
-        if (to != 0xFFFF) rows[(to % 2 == 0 ? at : cells_shape.n_x + 1 - at) * shape.pitch() + to / 2] = x[q];
+        if (to != kNotWanted)
+          rows[(to % 2 == 0 ? at : cells_shape.n_x + 1 - at) * shape.pitch() + to / 2] = x[q];
       }
     }
   }

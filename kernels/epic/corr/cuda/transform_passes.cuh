@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <cstdint>
 
 #include "kernels/common/cuda/divider.cuh"
 #ifdef __CUDACC__
@@ -14,6 +15,8 @@
 namespace apsyn::epic_cuda {
 
 constexpr int kMaxTransformPasses = 4;
+/// Of what a transform makes, and nobody wants.
+constexpr std::uint16_t kNotWanted = 0xFFFF;
 constexpr std::array kTransformRadices{16, 12, 8, 5, 4, 3, 2};
 
 /// Part p of `part` values takes butterflies k < part / radix of values p part + k + q part / radix.

@@ -10,8 +10,6 @@ namespace apsyn::epic_cuda {
 
 namespace {
 
-constexpr std::uint16_t kNotWanted = 0xFFFF;
-
 /// Bins of the wanted rows, two by two; an odd one gets any other as its second.
 std::vector<std::size_t> wanted_rows(std::size_t n, std::size_t n_cell) {
   std::vector<std::size_t> bins;

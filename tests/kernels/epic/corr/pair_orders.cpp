@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_field_aslant_needs_few_nodes) {
   BOOST_TEST_MESSAGE(cells.n_order << " orders, " << cells.n_x << " x " << cells.n_y << " cells");
   BOOST_TEST_REQUIRE(cells.lattice.has_value());
   BOOST_TEST(cells.n_order <= 6u);
-  const PairOrders orders = plan_pair_orders(plan, geometry, pixels);
+  PairOrders orders = plan_pair_orders(plan, geometry, pixels);
   const double loss = loss_at_sites(plan, geometry, pixels, *cells.lattice, orders.kernel);
   BOOST_TEST_MESSAGE("orders added up at the sites lose " << loss);
   BOOST_TEST(loss <= PairOrders::kCoarseSiteError);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(plans_serve_what_they_reach) {
   const EpicPlan plan = plan_of(enu_m.size(), 64, 50e6);
   EpicGeometry geometry = geometry_of(enu_m);
   const SkyPixels pixels = sky_pixels(plan, geometry);
-  const PairOrders orders = plan_pair_orders(plan, geometry, pixels);
+  PairOrders orders = plan_pair_orders(plan, geometry, pixels);
   BOOST_TEST(serves(orders, geometry, pixels));
   EpicGeometry other = geometry;
   other.enu_m.back()[0] += 0.1;

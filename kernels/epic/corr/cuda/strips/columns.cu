@@ -6,22 +6,6 @@
 namespace apsyn::epic_cuda {
 namespace {
 
-constexpr std::uint16_t kNotWanted = 0xFFFF;
-
-/// (-i)^order times the value, and its parts exchanged.
-__device__ __forceinline__ float2 turned_exchanged(float2 value, int order) {
-  switch (order % 4) {
-    case 0:
-      return make_float2(value.y, value.x);
-    case 1:
-      return make_float2(-value.x, value.y);
-    case 2:
-      return make_float2(-value.y, -value.x);
-    default:
-      return make_float2(value.x, -value.y);
-  }
-}
-
 /// The pairs of a strip.
 struct StripPairs {
   const StripColumnTask& task;
@@ -169,8 +153,10 @@ struct ColumnTransform {
       float2 x[kRadix];
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) {
-        const float2 value = at[q * span * kStripColumns];
-        x[q] = first ? turned_exchanged(value, order) : value;
+        x[q] = at[q * span * kStripColumns];
+        if (!first) continue;
+        const float2 value = turned(x[q].x, x[q].y, order);
+        x[q] = make_float2(value.y, value.x);
       }
       radix::Transform<kRadix>::run(x);
       if (last) {

@@ -27,31 +27,24 @@ std::size_t StripImager::column_bytes() const {
 }
 
 void StripImager::make_tables(PlaceTask place, const float* taps, int n_power, cudaStream_t stream) {
-  const std::size_t n = cells_.n_pair() * static_cast<std::size_t>(place.n_channel);
+  place.grouped = false;
   StripListTask list;
   list.shape = cells_;
   list.n_image = place.n_channel / cells_.n_average;
   list.taps = taps;
   list.n_power = n_power;
-  place.grouped = false;
-  list.places = place.places = places_.reserve(n);
-  place.orders = orders_.reserve(n * static_cast<std::size_t>(kOrderGroup * cells_.n_group()));
-  list.ends = place.counts = ends_.reserve(n);
-  launch_place_pairs(place, stream);
-  if (!sort_) sort_.emplace(stream);
-  sort_->inclusive_sum(ends_.data(), ends_.data(), static_cast<std::uint32_t>(n));
-  cuda_check(cudaMemcpyAsync(&list.n_entry, ends_.data() + n - 1, sizeof(list.n_entry),
-                             cudaMemcpyDeviceToHost, stream),
-             "counting pairs");
-  cuda_check(cudaStreamSynchronize(stream), "counting pairs");
-  list.keys = sort_->keys(list.n_entry);
+  list.n_entry = placed_.place(place, stream);
+  list.places = placed_.places();
+  list.ends = placed_.ends();
+  DeviceSort& sort = placed_.sort();
+  list.keys = sort.keys(list.n_entry);
   list.begins = begins_.reserve(static_cast<std::size_t>(list.n_list()) + 1);
   list.entries = entries_.reserve(list.n_entry);
   list.entry_taps = entry_taps_.reserve(std::size_t{list.n_entry} * kEntryTaps);
-  sort_->begin(list.n_entry);
+  sort.begin(list.n_entry);
   launch_strip_keys(list, stream);
-  sort_->by_keys(list.n_entry, bits_of(list.n_key()));
-  list.sorted = sort_->sorted_keys();
+  sort.by_keys(list.n_entry, bits_of(list.n_key()));
+  list.sorted = sort.sorted_keys();
   launch_strip_entries(list, stream);
 }
 
@@ -64,7 +57,7 @@ void StripImager::columns(const float2* values, int first_image, int n_image, cu
   task.begins = begins_.data();
   task.entries = entries_.data();
   task.entry_taps = entry_taps_.data();
-  task.orders = orders_.data();
+  task.orders = placed_.orders();
   task.values = values;
   task.turns = turns_.data();
   task.row_of_place = row_of_place_.data();

@@ -2,12 +2,9 @@
 // Images of pairs by strips (strips/strips.cuh): tables, memory and launches. For host code with CUDA only.
 #pragma once
 
-#include <memory>
-#include <optional>
-
-#include "kernels/common/cuda/sort.cuh"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/epic/corr/cuda/strips/plan.cuh"
+#include "kernels/epic/corr/cuda/tables.cuh"
 
 namespace apsyn::epic_cuda {
 
@@ -35,9 +32,8 @@ class StripImager {
   CellShape cells_;
   StripShape shape_;
   int first_bin_y_ = 0;
-  std::optional<DeviceSort> sort_;
-  Upload<PairPlace> places_;
-  Upload<std::uint32_t> orders_, ends_, begins_;
+  PlacedPairs placed_;
+  Upload<std::uint32_t> begins_;
   Upload<StripEntry> entries_;
   Upload<float> entry_taps_;
   Upload<float2> turns_, factors_, columns_;

@@ -7,7 +7,6 @@ namespace apsyn::epic_cuda {
 
 namespace {
 
-constexpr std::uint16_t kNotWanted = 0xFFFF;
 /// What a multiprocessor keeps of its shared memory for each block.
 constexpr std::size_t kReservedBytes = 1024;
 
