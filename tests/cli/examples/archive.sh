@@ -96,7 +96,7 @@ run "$examples/summary" slurm 2
 expect_stdout "2 done" "0 failed"
 grep -q 'rec1: done' slurm.log || fail "no task did rec1: $(cat slurm.log)"
 expect_exit 1 "$examples/with-slurm" fake nothing
-expect_stderr "holds no *.dada"
+expect_stderr "holds nothing for image-one"
 
 if command -v parallel >/dev/null; then
   expect_exit 1 "$examples/with-parallel" archive parallel --jobs 2
