@@ -200,37 +200,43 @@ double ImageSearch::significance(const PulseHit& hit, std::size_t x, std::size_t
          noise_of(n, static_cast<std::size_t>(hit.width), plan_.piece);
 }
 
+/// Mean over a pulse's window and channels, in the image's unit.
+double ImageSearch::flux(const PulseHit& hit, std::size_t x, std::size_t y) const {
+  const std::size_t pixel = y * plan_.nx + x;
+  const FrameFlags flags = curves_.flags();
+  double sum = 0, n = 0;
+  for (std::int64_t t = hit.begin; t < hit.begin + hit.width; ++t)
+    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan) {
+      const std::int64_t frame = t + plan_.delay(hit.trial, chan);
+      if (!flags.usable(chan, frame)) continue;
+      sum += curves_.steps(frame, chan, pixel) * curves_.unit(frame, chan, pixel), n += 1;
+    }
+  return n > 0 ? sum / n : 0;
+}
+
 ImageCandidate ImageSearch::refine(const PulseHit& found) const {
   ImageCandidate candidate;
   PulseHit& hit = candidate.hit = found;
-  // sums that saturate are alike: climb to the brightest pixel
-  double best = significance(hit, hit.x, hit.y);
+  // Sums that saturate are alike, and a source that pulses adds to the noise of its own pixel: climb to the
+  // pixel of the highest flux, which has the shape of the beam.
+  double best = flux(hit, hit.x, hit.y);
   for (bool climbs = true; climbs;) {
     climbs = false;
     const std::uint32_t x0 = hit.x, y0 = hit.y;
     for (std::uint32_t y = y0 > 0 ? y0 - 1 : 0; y < std::min<std::size_t>(plan_.ny, y0 + 2); ++y)
       for (std::uint32_t x = x0 > 0 ? x0 - 1 : 0; x < std::min<std::size_t>(plan_.nx, x0 + 2); ++x)
-        if (const double sn = significance(hit, x, y); sn > best)
-          best = sn, hit.x = x, hit.y = y, climbs = true;
+        if (const double value = flux(hit, x, y); value > best)
+          best = value, hit.x = x, hit.y = y, climbs = true;
   }
-  hit.sn = static_cast<float>(best);
+  candidate.flux = best;
+  hit.sn = static_cast<float>(significance(hit, hit.x, hit.y));
   candidate.x = hit.x, candidate.y = hit.y;
   if (hit.x > 0 && hit.y > 0 && hit.x + 1 < plan_.nx && hit.y + 1 < plan_.ny) {
     Buffer<double, 2> near({3, 3});
     for (std::size_t y = 0; y < 3; ++y)
-      for (std::size_t x = 0; x < 3; ++x) near(y, x) = significance(hit, hit.x + x - 1, hit.y + y - 1);
+      for (std::size_t x = 0; x < 3; ++x) near(y, x) = flux(hit, hit.x + x - 1, hit.y + y - 1);
     if (const auto peak = fit_peak(near.view())) candidate.x += peak->x, candidate.y += peak->y;
   }
-  const std::size_t pixel = hit.y * plan_.nx + hit.x;
-  const FrameFlags flags = curves_.flags();
-  double n = 0;
-  for (std::int64_t t = hit.begin; t < hit.begin + hit.width; ++t)
-    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan) {
-      const std::int64_t frame = t + plan_.delay(hit.trial, chan);
-      if (!flags.usable(chan, frame)) continue;
-      candidate.flux += curves_.steps(frame, chan, pixel) * curves_.unit(frame, chan, pixel), n += 1;
-    }
-  if (n > 0) candidate.flux /= n;
   if (plan_.cutout_pixels > 0) {
     candidate.trial_sn = trial_significance(hit);
     candidate.cutout = cut_out(hit);

@@ -87,6 +87,7 @@ class ImageSearch {
   void measure_beam(std::int64_t frame);
   ImageCandidate refine(const PulseHit& hit) const;
   double significance(const PulseHit& hit, std::size_t x, std::size_t y) const;
+  double flux(const PulseHit& hit, std::size_t x, std::size_t y) const;
   ImageCutout cut_out(const PulseHit& hit) const;
   std::vector<float> trial_significance(const PulseHit& hit) const;
   PulseRule rule() const;

@@ -22,6 +22,9 @@ using Wide = hn::CappedTag<std::int16_t, 32>;  // of which two cover a tile at l
 
 /// Clipping at three standard deviations leaves this part of a normal variance.
 constexpr float kClippedVariance = 0.9733f;
+/// The noise of a pixel is clipped again, until the wings of a bright pulse are gone, too: a pulsar that is
+/// in every piece would be lost in its own noise, and be found in its sidelobes.
+constexpr int kBandClippings = 3;
 
 HWY_INLINE hn::Vec<Floats> load_steps(const std::int16_t* from) {
   return hn::ConvertTo(Floats(), hn::PromoteTo(Integers(), hn::LoadU(Shorts(), from)));
@@ -55,9 +58,9 @@ std::int16_t quantise_simd(const float* values, std::size_t n, const float* refe
   return static_cast<std::int16_t>(std::min(hn::GetLane(hn::MaxOfLanes(d, largest)), 32767.0f));
 }
 
-/// Mean and variance of what `visit(take)` shows, twice: take(value, valid).
+/// Mean and variance of what `visit(take)` shows, once and again for each clipping: take(value, valid).
 template <class Visit>
-HWY_INLINE void clipped_moments(float min_values, Visit visit, hn::Vec<Floats>& mean,
+HWY_INLINE void clipped_moments(float min_values, int n_clipping, Visit visit, hn::Vec<Floats>& mean,
                                 hn::Vec<Floats>& variance) {
   const Floats d;
   const auto one = hn::Set(d, 1.0f), zero = hn::Zero(d);
@@ -70,20 +73,22 @@ HWY_INLINE void clipped_moments(float min_values, Visit visit, hn::Vec<Floats>& 
   const auto enough = hn::Ge(n, hn::Set(d, min_values));
   mean = hn::Div(sum, hn::Max(n, one));
   variance = hn::Max(zero, hn::Sub(hn::Div(square, hn::Max(n, one)), hn::Mul(mean, mean)));
-  const auto bound = hn::Mul(hn::Set(d, 9.0f), variance);
-  n = sum = square = zero;
-  const auto first_mean = mean;
-  visit([&](auto value, auto valid) HWY_ATTR {
-    const auto off = hn::Sub(value, first_mean), off_square = hn::Mul(off, off);
-    const auto inside = hn::And(valid, hn::Le(off_square, bound));
-    n = hn::Add(n, hn::IfThenElseZero(inside, one));
-    sum = hn::Add(sum, hn::IfThenElseZero(inside, off));
-    square = hn::Add(square, hn::IfThenElseZero(inside, off_square));
-  });
-  const auto shift = hn::Div(sum, hn::Max(n, one));
-  mean = hn::Add(first_mean, shift);
-  variance = hn::Max(zero, hn::Sub(square, hn::Mul(n, hn::Mul(shift, shift))));
-  variance = hn::Div(variance, hn::Mul(hn::Set(d, kClippedVariance), hn::Max(hn::Sub(n, one), one)));
+  for (int clipping = 0; clipping < n_clipping; ++clipping) {
+    const auto bound = hn::Mul(hn::Set(d, 9.0f), variance);
+    n = sum = square = zero;
+    const auto last_mean = mean;
+    visit([&](auto value, auto valid) HWY_ATTR {
+      const auto off = hn::Sub(value, last_mean), off_square = hn::Mul(off, off);
+      const auto inside = hn::And(valid, hn::Le(off_square, bound));
+      n = hn::Add(n, hn::IfThenElseZero(inside, one));
+      sum = hn::Add(sum, hn::IfThenElseZero(inside, off));
+      square = hn::Add(square, hn::IfThenElseZero(inside, off_square));
+    });
+    const auto shift = hn::Div(sum, hn::Max(n, one));
+    mean = hn::Add(last_mean, shift);
+    variance = hn::Max(zero, hn::Sub(square, hn::Mul(n, hn::Mul(shift, shift))));
+    variance = hn::Div(variance, hn::Mul(hn::Set(d, kClippedVariance), hn::Max(hn::Sub(n, one), one)));
+  }
   const auto unknown = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
   mean = hn::IfThenElse(enough, mean, unknown);
   variance = hn::IfThenElse(enough, variance, unknown);
@@ -99,7 +104,7 @@ void measure_channel_simd(const TileRing& ring, const FrameFlags& flags, std::si
   for (std::size_t i = 0; i < kTilePixels; i += hn::Lanes(d)) {
     hn::Vec<Floats> middle, variance;
     clipped_moments(
-        min_frames(frames.n),
+        min_frames(frames.n), 1,
         [&](auto take) HWY_ATTR {
           for (std::size_t t = 0; t < frames.n; ++t) {
             const std::int64_t frame = frames.first + static_cast<std::int64_t>(t);
@@ -148,7 +153,7 @@ void measure_band_simd(const TileRing& ring, const FrameFlags& flags, const Fram
   for (std::size_t i = 0; i < kTilePixels; i += hn::Lanes(d)) {
     hn::Vec<Floats> middle, spread;
     clipped_moments(
-        min_frames(frames.n),
+        min_frames(frames.n), kBandClippings,
         [&](auto take) HWY_ATTR {
           for (std::size_t t = 0; t < frames.n; ++t)
             if (seen[t]) {

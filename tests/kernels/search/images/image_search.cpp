@@ -163,6 +163,32 @@ BOOST_AUTO_TEST_CASE(sidelobes_are_the_same_candidate) {
   BOOST_TEST(all[0].hit.n_pixels > 10u);
 }
 
+BOOST_AUTO_TEST_CASE(a_bright_pulsar_in_every_piece_is_where_it_is) {
+  // 44 images apart, 1.3 images wide, with sidelobes of 2 % in the whole image: not lost in the noise that
+  // its own wings would make of its pixel.
+  PulsedImages images;
+  images.n_chan = 1, images.nx = 40, images.ny = 32, images.n_frame = 320, images.sky = 0;
+  auto frames = frames_of(images);
+  const double x0 = 21.4, y0 = 14.3;
+  for (std::size_t t = 0; t < images.n_frame; ++t) {
+    double profile = 0;
+    for (int k = 0; k < 7; ++k)  // not in the first piece, which ends at 256 times the noise
+      profile += std::exp2(-4 * std::pow((static_cast<double>(t) - 44 * k - 37.3) / 1.3, 2));
+    for (std::size_t y = 0; y < images.ny; ++y)
+      for (std::size_t x = 0; x < images.nx; ++x) {
+        const auto px = static_cast<double>(x), py = static_cast<double>(y);
+        frames[t][y * images.nx + x] += static_cast<float>(
+            2000 * profile * (images.beam(px - x0, py - y0) + 0.02 * std::cos(0.9 * px + 0.7 * py)));
+      }
+  }
+  const auto all = search(plan_of(images), frames);
+  BOOST_TEST(all.size() == 7u);
+  for (const ImageCandidate& c : all) {
+    BOOST_TEST(std::hypot(c.x - x0, c.y - y0) < 0.1 * images.beam_pixels);
+    BOOST_TEST(c.hit.sn > 500);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(two_pulses_at_once_are_two_candidates) {
   PulsedImages images;
   images.pulses = {{100, 20, 2, 15.3, 30.6, 6}, {100, 250, 2, 50, 12, 6}};
