@@ -44,6 +44,12 @@ class CpuFxEngine final : public FxEngine {
   bool ended_ = false;
 };
 
+/// Of one integration: 8 of a value, 4 of its weight.
+std::uint64_t bytes_of_means(const CorrelatorPlan& plan, const MeanPlan& mean) {
+  const std::uint64_t n_channel = plan.n_chan * plan.n_fine / mean.n_average;
+  return n_channel * mean.baselines.size() * plan.n_pol * plan.n_pol * 12;
+}
+
 }  // namespace
 
 std::unique_ptr<FxEngine> make_fx_engine(std::shared_ptr<SpectrumSource> source, const CorrelatorPlan& plan,
@@ -56,8 +62,14 @@ std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& m
   const std::uint64_t n_input = plan.n_input(), n_channel = plan.n_chan * plan.n_fine;
   const std::uint64_t tile = n_input > 64 ? 128 : 64, padded = (n_input + tile - 1) / tile * tile;
   const std::uint64_t sums = padded * (padded + tile) / 2 * 8 + n_input * (n_input + 1) / 2 * 16;
-  return n_channel * (sums + padded * 2 * max_spectra + n_input * 16) +
-         n_channel / mean.n_average * mean.baselines.size() * plan.n_pol * plan.n_pol * 12;
+  return n_channel * (sums + padded * 2 * max_spectra + n_input * 16) + 2 * bytes_of_means(plan, mean);
+}
+
+std::uint64_t cuda_fx_host_bytes(const CorrelatorPlan& plan, const MeanPlan& mean) {
+  constexpr std::uint64_t kPieces = 32u << 20;  // common/cuda/piece_copy.h, twice
+  const std::uint64_t n_input = plan.n_input(), n_channel = plan.n_chan * plan.n_fine;
+  const bool from_sums = mean.quantisers.recorder || mean.quantisers.requantiser;
+  return 2 * bytes_of_means(plan, mean) + (from_sums ? 2 * n_channel * n_input * (n_input + 1) * 8 : kPieces);
 }
 
 }  // namespace apsyn

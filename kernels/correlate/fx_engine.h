@@ -60,7 +60,9 @@ std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSour
                                               const MeanPlan& mean, int device_index,
                                               std::optional<FloatAlgorithm> floats = {});
 
-/// Device memory of the sums, one batch of spectra and the means.
+/// Device memory of the sums, one batch of spectra and the means of two integrations.
 std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& mean, std::size_t max_spectra);
+/// The host's memory of two integrations that arrive, and of what they arrive in.
+std::uint64_t cuda_fx_host_bytes(const CorrelatorPlan& plan, const MeanPlan& mean);
 
 }  // namespace apsyn

@@ -148,7 +148,7 @@ void plan_memory(CorrelatePlan& plan, bool live, std::uint64_t max_memory_bytes)
   }
 }
 
-/// What a GPU takes of the host's memory, besides: gulps in pinned memory, and the means on their way back.
+/// What a GPU takes of the host's memory, besides: gulps in pinned memory, and the integrations that arrive.
 void plan_gpu(CorrelatePlan& plan, bool four_bit, bool live, std::uint64_t max_memory_bytes) {
   plan.cuda.f = plan.f;
   if (plan.f.requantise.n_bit == 4)
@@ -157,10 +157,10 @@ void plan_gpu(CorrelatePlan& plan, bool four_bit, bool live, std::uint64_t max_m
   plan.cuda.n_spectra = plan.integration.n_spectra;
   plan.cuda.integer = plan.header.n_bit <= 8;
   plan.cuda.four_bit = four_bit;
-  const std::uint64_t means = 3 * std::uint64_t{12} * plan.mean.baselines.size() *
-                              (plan.header.n_chan * plan.x.n_fine / plan.mean.n_average) * plan.header.n_pol *
-                              plan.header.n_pol;
-  const std::uint64_t sample_bytes = sample_bytes_of(plan.header), record_bytes = means / 3;
+  const std::uint64_t record_bytes = std::uint64_t{12} * plan.mean.baselines.size() *
+                                     (plan.header.n_chan * plan.x.n_fine / plan.mean.n_average) *
+                                     plan.header.n_pol * plan.header.n_pol;
+  const std::uint64_t sample_bytes = sample_bytes_of(plan.header);
   const std::size_t small_gulp = plan.gulp_samples;
   std::uint64_t needed = 0;
   for (std::uint64_t bytes = 64u << 20; bytes >= 64u << 10; bytes /= 2) {
@@ -174,7 +174,8 @@ void plan_gpu(CorrelatePlan& plan, bool four_bit, bool live, std::uint64_t max_m
                  integration_samples * (live ? 1 : std::max<std::uint64_t>(1, bytes / record_bytes)));
     plan.gulp_samples = std::max<std::size_t>(small_gulp, gulp / unit * unit);
     const std::uint64_t more = plan.gulp_samples - small_gulp;
-    needed = plan.memory_bytes + cuda_channeliser_host_bytes(plan.cuda) + means +
+    needed = plan.memory_bytes + cuda_channeliser_host_bytes(plan.cuda) +
+             cuda_fx_host_bytes(plan.x, plan.mean) +
              kStreamItems * more * (sample_bytes + record_bytes / integration_samples);
     if (needed <= max_memory_bytes) break;
   }

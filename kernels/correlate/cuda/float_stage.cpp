@@ -129,11 +129,11 @@ void DeviceFloatStage::finish_sums(double* sums, cudaStream_t stream) {
   discard();
 }
 
-void DeviceFloatStage::finish_means(MeanTask task, const MeanOutput& output, cudaStream_t stream) {
+void DeviceFloatStage::finish_means(MeanTask task, cudaStream_t stream) {
   cuda_check(cudaSetDevice(device_), "choosing the device");
   prepare_sums(stream);
   task.n_chan = task_.n_chan;
-  means_.write(task_.sums, task, output, stream);
+  launch_means(task_.sums, task, stream);
   discard();
 }
 

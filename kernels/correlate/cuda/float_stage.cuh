@@ -13,7 +13,6 @@
 
 #include "kernels/common/cuda/array.h"
 #include "kernels/correlate/cuda/float_stage_kernels.cuh"
-#include "kernels/correlate/cuda/mean_buffers.cuh"
 #include "kernels/correlate/fx_engine.h"
 
 namespace apsyn {
@@ -37,7 +36,7 @@ class DeviceFloatStage {
   /// Writes sums [chan][pair i <= j, row-major][re, im] to pinned or device memory, and clears them.
   void finish_sums(double* sums, cudaStream_t stream);
   /// Turns sums into means, like DeviceXStage::finish_means.
-  void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);
+  void finish_means(x_stage::MeanTask task, cudaStream_t stream);
   void discard() { empty_ = true; }
 
   std::size_t n_pairs() const { return shape_.n_input * (shape_.n_input + 1) / 2; }
@@ -54,7 +53,6 @@ class DeviceFloatStage {
   DeviceArray<double2> collected_;  ///< [chan][pair]
   DeviceArray<float2> transposed_;  ///< [spectrum][input][chan], of the paper's designs
   DeviceArray<x_stage::InputPair> pairs_;
-  MeanBuffers means_;
 };
 
 }  // namespace apsyn

@@ -46,14 +46,6 @@ class HostSums final : public CorrelationSums {
   bool of_steps_;
 };
 
-template <class T>
-void copy_by_threads(unsigned n_threads, const T* from, std::size_t size, T* to) {
-  constexpr std::size_t kPiece = std::size_t{1} << 19;
-  parallel_for(n_threads, (size + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) {
-    std::copy_n(from + piece * kPiece, std::min(kPiece, size - piece * kPiece), to + piece * kPiece);
-  });
-}
-
 }  // namespace
 
 FxResults::FxResults(const CorrelatorPlan& plan, const MeanPlan& mean, int device_index, bool floats)
@@ -64,8 +56,9 @@ FxResults::FxResults(const CorrelatorPlan& plan, const MeanPlan& mean, int devic
   on_host_ = mean.quantisers.recorder || mean.quantisers.requantiser;
   for (Slot& slot : slots_) {
     if (!on_host_) {
-      slot.data = pinned<std::complex<float>>(mean_size());
-      slot.weight = pinned<float>(mean_size());
+      slot.data = DeviceArray<float2>(mean_size());
+      slot.weight = DeviceArray<float>(mean_size());
+      slot.copy.emplace(plan.n_threads);
       continue;
     }
     const std::size_t n_sums = n_channel() * plan.n_input() * (plan.n_input() + 1);
@@ -144,12 +137,13 @@ void FxResults::queue_means(Slot& slot, const FxIntegration& integration, Device
   task.scale = mean_.scale;
   task.full = static_cast<double>(mean_.n_spectra) * static_cast<double>(mean_.n_average);
   upload_tables(slot, integration, counts, task, stream);
-  const MeanOutput output{slot.data.get(), slot.weight.get(), copies_.get()};
+  task.data = slot.data.data();
+  task.weight = slot.weight.data();
   if (floats_)
-    stages.floats->finish_means(task, output, stream);
+    stages.floats->finish_means(task, stream);
   else
-    stages.integers->finish_means(task, output, stream);
-  slot.arrived.record(copies_.get());
+    stages.integers->finish_means(task, stream);
+  slot.arrived.record(stream);
 }
 
 /// Uploads counts and 1 / (gain * scale) if they are needed.
@@ -200,8 +194,8 @@ void FxResults::collect(Slot& slot) {
   if (slot.result.valid()) done_.push_back(slot.result.get());
 }
 
-/// Fills a result from sums or means that have arrived.
-void FxResults::fill(const Slot& slot, FxResult& result) const {
+/// Fills a result from sums that have arrived, or from means that are made.
+void FxResults::fill(Slot& slot, FxResult& result) const {
   if (!on_host_) return copy_means(slot, result);
   const auto mean_on_host = [&](const auto* sums) {
     const HostSums host(sums, *slot.counts, slot.scales, plan_, mean_.quantisers.requantiser != nullptr);
@@ -210,7 +204,7 @@ void FxResults::fill(const Slot& slot, FxResult& result) const {
   result.any_data = floats_ ? mean_on_host(slot.float_sums.get()) : mean_on_host(slot.sums.get());
 }
 
-void FxResults::copy_means(const Slot& slot, FxResult& result) const {
+void FxResults::copy_means(Slot& slot, FxResult& result) const {
   const std::array<std::size_t, 3> shape{mean_.baselines.size(), n_channel() / mean_.n_average,
                                          plan_.n_pol * plan_.n_pol};
   VisibilityRecord& record = result.record;
@@ -218,8 +212,8 @@ void FxResults::copy_means(const Slot& slot, FxResult& result) const {
     resize_by_threads(plan_.n_threads, shape, record.data);
     resize_by_threads(plan_.n_threads, shape, record.weight);
   }
-  copy_by_threads(plan_.n_threads, slot.data.get(), mean_size(), record.data.data());
-  copy_by_threads(plan_.n_threads, slot.weight.get(), mean_size(), record.weight.data());
+  slot.copy->copy(slot.data.data(), mean_size() * sizeof(float2), record.data.data());
+  slot.copy->copy(slot.weight.data(), mean_size() * sizeof(float), record.weight.data());
   result.any_data =
       std::any_of(record.weight.begin(), record.weight.end(), [](float weight) { return weight > 0; });
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/common/cuda/piece_copy.h"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/common/spectra/pair_counts.h"
 #include "kernels/correlate/cuda/float_stage.cuh"
@@ -47,9 +48,10 @@ class FxResults {
  private:
   /// One integration, and the tables for its means.
   struct Slot {
-    std::unique_ptr<std::complex<float>[], FreePinned> data;
-    std::unique_ptr<float[], FreePinned> weight;
-    // ... or the sums from which the host computes them
+    DeviceArray<float2> data;
+    DeviceArray<float> weight;
+    std::optional<PieceCopy> copy;
+    // ... or the sums from which the host computes the means
     std::unique_ptr<std::int64_t[], FreePinned> sums;
     std::unique_ptr<double[], FreePinned> float_sums;
     std::optional<PairCounts> counts;
@@ -74,14 +76,13 @@ class FxResults {
   std::complex<double> inverse_gain(const View<const float, 2>& scales, std::size_t channel,
                                     std::size_t input) const;
   void collect(Slot& slot);
-  void fill(const Slot& slot, FxResult& result) const;
-  void copy_means(const Slot& slot, FxResult& result) const;
+  void fill(Slot& slot, FxResult& result) const;
+  void copy_means(Slot& slot, FxResult& result) const;
 
   const CorrelatorPlan& plan_;
   const MeanPlan& mean_;
   int device_;
   bool floats_, with_autos_ = true, on_host_ = false;
-  CopyStream copies_;
   std::deque<FxResult> done_;
   std::vector<FxResult> spare_;
   Slot slots_[2];

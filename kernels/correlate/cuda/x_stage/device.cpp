@@ -172,10 +172,10 @@ std::optional<x_stage::TileSums> DeviceXStage::take_tiles() {
   return tiles;
 }
 
-void DeviceXStage::finish_means(MeanTask task, const MeanOutput& output, cudaStream_t stream) {
+void DeviceXStage::finish_means(MeanTask task, cudaStream_t stream) {
   task.n_chan = static_cast<int>(shape_.n_chan);
   cuda_check(cudaSetDevice(device_), "choosing the device");
-  means_.write(sums(), task, output, stream);
+  launch_means(sums(), task, stream);
   discard();
 }
 

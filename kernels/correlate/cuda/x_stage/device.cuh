@@ -22,7 +22,6 @@
 #include <optional>
 
 #include "kernels/common/cuda/array.h"
-#include "kernels/correlate/cuda/mean_buffers.cuh"
 #include "kernels/correlate/cuda/x_stage/kernels.cuh"
 #include "kernels/correlate/cuda/x_stage/means.cuh"
 #include "kernels/correlate/cuda/x_stage/pack.cuh"
@@ -61,9 +60,9 @@ class DeviceXStage {
   /// The sums in place, valid until more is added, after which they start from 0; no value if they are split
   /// between two arrays, or if nothing has been added.
   std::optional<x_stage::TileSums> take_tiles();
-  /// Writes means and weights, and clears the sums. Fill in all of `task` but n_chan, data and weight; its
-  /// counts and gains must be on the device.
-  void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);
+  /// Writes means and weights, and clears the sums. Fill in all of `task` but n_chan; its counts and gains
+  /// must be on the device.
+  void finish_means(x_stage::MeanTask task, cudaStream_t stream);
   /// Discards the sums so far.
   void discard();
 
@@ -86,7 +85,6 @@ class DeviceXStage {
   DeviceArray<int2> sums_;             ///< cuda/x_stage/kernels.cuh
   DeviceArray<longlong2> total_;       ///< [chan][pair], when it is first needed
   DeviceArray<std::int8_t> expanded_;  ///< 4-bit samples as 8-bit ones, for kernels that need them
-  MeanBuffers means_;
 };
 
 }  // namespace apsyn

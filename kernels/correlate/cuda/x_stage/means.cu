@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/correlate/cuda/x_stage/means.cuh"
 
+#include <stdexcept>
+
 #include "kernels/common/cuda/check.h"
 #include "kernels/common/cuda/launch.cuh"
 
@@ -126,8 +128,16 @@ __global__ void collect(Sums sums, Total* total) {
   }
 }
 
+bool fits(const MeanTask& task, int n_input) {
+  return task.n_ant > 0 && (task.n_pol == 1 || task.n_pol == 2) && task.n_average > 0 && task.n_fine > 0 &&
+         task.n_ant * task.n_pol == n_input && task.n_chan % task.n_average == 0 &&
+         task.n_chan % task.n_fine == 0;
+}
+
 template <class Sums>
 void launch(const Sums& sums, const MeanTask& task, cudaStream_t stream) {
+  if (!fits(task, sums.n_input)) throw std::logic_error("launch_means: means of another shape than the sums");
+  if (!task.with_autos && task.n_ant == 1) return;  // no baselines
   const int n_out = task.n_chan / task.n_average;
   const dim3 grid((task.n_ant + kSide - 1) / kSide, task.n_ant, (n_out + kSide - 1) / kSide);
   means<<<grid, kSide * kSide, 0, stream>>>(sums, task);

@@ -41,9 +41,12 @@ struct MeanTask {
   const std::int64_t* counts = nullptr;  ///< [chan / n_fine][ant1 <= ant2] valid spectra; null: `n_valid`
   std::int64_t n_valid = 0;
   const double2* inverse_gains = nullptr;  ///< [chan][input] 1 / g, NaN where there is none; null: 1
-  float2* data = nullptr;                  ///< [baseline][chan / n_average][product]
-  float* weight = nullptr;                 ///< the same
+  /// [baseline][chan / n_average][product], as VisibilityRecord, in memory that the device can write.
+  float2* data = nullptr;
+  float* weight = nullptr;  ///< the same
 };
+/// std::logic_error when the task's antennas do not match the sums' inputs, or channels cannot be divided
+/// into averages.
 void launch_means(const TileSums& sums, const MeanTask& task, cudaStream_t stream);
 void launch_means(const FloatPairSums& sums, const MeanTask& task, cudaStream_t stream);
 

@@ -90,7 +90,8 @@ void check_means(const MeanCase& c) {
   const std::size_t n_baselines = c.n_ant * (c.n_ant + (c.with_autos ? 1 : -1)) / 2;
   Pinned<std::complex<float>> data(n_baselines * n_out * n_product);
   Pinned<float> weight(data.size);
-  stage.finish_means(task, {data.data, weight.data}, stream.get);
+  task.data = reinterpret_cast<float2*>(data.data), task.weight = weight.data;
+  stage.finish_means(task, stream.get);
   cuda_check(cudaStreamSynchronize(stream.get), "waiting");
   std::size_t at = 0;
   double worst = 0;
@@ -143,7 +144,8 @@ void check_float_means(FloatAlgorithm algorithm) {
   task.n_ant = int(n_ant), task.n_pol = 2, task.n_valid = 400, task.full = 500, task.scale = 2;
   Pinned<std::complex<float>> data(6 * n_chan * 4);
   Pinned<float> weight(data.size);
-  stage.finish_means(task, {data.data, weight.data}, stream.get);
+  task.data = reinterpret_cast<float2*>(data.data), task.weight = weight.data;
+  stage.finish_means(task, stream.get);
   cuda_check(cudaStreamSynchronize(stream.get), "waiting");
   std::size_t at = 0;
   for (std::size_t a = 0; a < n_ant; ++a)
@@ -218,7 +220,7 @@ BOOST_AUTO_TEST_CASE(other_shapes_throw) {
   BOOST_CHECK_THROW(stage.add(samples.data(), other, 64, nullptr), std::logic_error);
   x_stage::MeanTask task;
   task.n_ant = 3;
-  BOOST_CHECK_THROW(stage.finish_means(task, {}, nullptr), std::logic_error);
+  BOOST_CHECK_THROW(stage.finish_means(task, nullptr), std::logic_error);
   x_stage::PackTask pack;
   pack.n_time = 65;
   BOOST_CHECK_THROW(stage.pack(pack, layout, samples.data(), nullptr), std::logic_error);
