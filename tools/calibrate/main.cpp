@@ -161,6 +161,7 @@ void run_solve(Tool& tool, Options& options) {
     sky = open_sky(tool, options, input->info());
   else if (options.models.empty())
     tool.device(CudaSupport::none);
+  if (sky && !tool.common().dry_run) tool.start_device(sky->setup.device);
   const SkyInput* const sky_or_null = sky ? &*sky : nullptr;
   if (options.follow) return run_follow(tool, options, sky_or_null, *input);
   if (!options.directions.empty()) return run_directions(tool, options, *sky, *input);
