@@ -83,7 +83,7 @@ void run_directions(Tool& tool, const Options& options, const SkyInput& sky, Vis
 /// The solutions in the form in which they are written.
 Solutions solutions_of(const Tool& tool, const Options& options, const ChainResult& result,
                        const InputInfo& info) {
-  Solutions solutions = make_solutions(result, info, history_of(tool, info));
+  Solutions solutions = make_solutions(result, info, history_of(tool, info), tool.common().threads);
   if (options.normalise) normalise(solutions);
   return solutions;
 }
