@@ -120,7 +120,7 @@ struct Relay {
   int next = 0, n_on_way = 0, failing = -1;
   std::deque<int> doubled, summed;
   std::vector<int> seen;
-  std::atomic<int> n_running{0}, most_running{0};
+  std::atomic<int> n_running{0}, most_running{0}, n_cut_short{0};
   int reading = 0, doubling = 0, summing = 0, last = 0;
   bool is_summing = false;
 
@@ -133,7 +133,7 @@ struct Relay {
       ++n_items;
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     });
-    BOOST_TEST_REQUIRE(n_items == 4);
+    n_cut_short += n_items != 4;  // Boost.Test takes what one thread says
     --n_running;
   }
 
@@ -187,6 +187,7 @@ BOOST_AUTO_TEST_CASE(stages_go_on_beside_each_other_in_order) {
     BOOST_TEST_REQUIRE(relay.seen.size() == std::size_t{Relay::kNumbers});
     for (int i = 0; i < Relay::kNumbers; ++i) BOOST_TEST(relay.seen[static_cast<std::size_t>(i)] == 2 * i);
     BOOST_TEST(relay.last == 3 * 66 * 67 / 2);
+    BOOST_TEST(relay.n_cut_short == 0);
     BOOST_TEST(relay.most_running <= static_cast<int>(std::min(3u, n_threads)));
     BOOST_TEST((relay.most_running > 1) == (n_threads > 1));
     for (const Stage& stage : stages) BOOST_TEST(stage.busy_s > 0);
