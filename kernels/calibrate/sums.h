@@ -19,8 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "libcore/base/view.h"
@@ -122,17 +122,16 @@ class CalibrationSums {
   std::uint32_t recent_rows_ = 0;
 };
 
-/// Sums of cells that are not needed any more, whose memory serves again.
+/// Sums of cells that are not needed any more, whose memory serves again. Any thread.
 class SpareSums {
  public:
   /// All zero. Throws as SumLayout::check().
   std::unique_ptr<CalibrationSums> take(const SumLayout& layout, unsigned n_threads);
   /// Null is nothing.
-  void keep(std::unique_ptr<CalibrationSums> sums) {
-    if (sums) spare_.push_back(std::move(sums));
-  }
+  void keep(std::unique_ptr<CalibrationSums> sums);
 
  private:
+  std::mutex mutex_;
   std::vector<std::unique_ptr<CalibrationSums>> spare_;
 };
 

@@ -13,17 +13,24 @@ namespace apsyn {
 
 void StageTimer::start(const std::string& stage) {
   stop();
-  auto found =
-      std::find_if(seconds_.begin(), seconds_.end(), [&](const auto& s) { return s.first == stage; });
-  if (found == seconds_.end()) found = seconds_.insert(seconds_.end(), {stage, 0.0});
-  current_ = static_cast<std::size_t>(found - seconds_.begin());
+  auto found = std::find_if(stages_.begin(), stages_.end(), [&](const Stage& s) { return s.name == stage; });
+  if (found == stages_.end()) found = stages_.insert(stages_.end(), {stage, 0.0, {}});
+  current_ = static_cast<std::size_t>(found - stages_.begin());
   stage_begin_ = Clock::now();
 }
 
 void StageTimer::stop() {
   if (current_ == SIZE_MAX) return;
-  seconds_[current_].second += std::chrono::duration<double>(Clock::now() - stage_begin_).count();
+  stages_[current_].seconds += std::chrono::duration<double>(Clock::now() - stage_begin_).count();
   current_ = SIZE_MAX;
+}
+
+void StageTimer::add_part(const std::string& part, double seconds) {
+  if (current_ == SIZE_MAX) return;
+  auto& parts = stages_[current_].parts;
+  auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& p) { return p.first == part; });
+  if (found == parts.end()) found = parts.insert(parts.end(), {part, 0.0});
+  found->second += seconds;
 }
 
 void StageTimer::set_rate(double count, const std::string& unit) {
@@ -40,9 +47,13 @@ std::string StageTimer::report() const {
   };
   std::string text = "times:";
   double accounted = 0;
-  for (const auto& [stage, stage_s] : seconds_) {
-    text += fmt::format(" {} {:.3f} s,", stage, stage_s);
-    accounted += stage_s;
+  for (const Stage& stage : stages_) {
+    text += fmt::format(" {} {:.3f} s", stage.name, stage.seconds);
+    for (std::size_t i = 0; i < stage.parts.size(); ++i)
+      text += fmt::format("{}{} {:.3f} s{}", i == 0 ? " (" : ", ", stage.parts[i].first,
+                          stage.parts[i].second, i + 1 == stage.parts.size() ? " beside each other)" : "");
+    text += ",";
+    accounted += stage.seconds;
   }
   text +=
       fmt::format(" unaccounted {:.3f} s; wall {:.3f} s, cpu {:.3f} s, peak memory {}",

@@ -300,6 +300,9 @@ void Tool::start_device(const Device& device) {
 void Tool::stage(const std::string& stage_name) {
   timer_->start(stage_name);
 }
+void Tool::part_of_stage(const std::string& part_name, double seconds) {
+  timer_->add_part(part_name, seconds);
+}
 void Tool::report_rate(double count, const std::string& unit) {
   timer_->set_rate(count, unit);
 }

@@ -92,6 +92,8 @@ class Tool {
 
   /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
   void stage(const std::string& stage_name);
+  /// Time of a part of the present stage that went on beside others.
+  void part_of_stage(const std::string& part_name, double seconds);
   /// The rate for the closing report, for example rate(n_vis, "vis").
   void report_rate(double count, const std::string& unit);
   /// For --dry-run and other human-readable results on stdout; flushed and checked at the end.

@@ -2,6 +2,7 @@
 #include "libcore/system/worker_pool.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -28,7 +29,8 @@ class WorkerPool {
     std::lock_guard lock(mutex_);
     works_.push_back(&work);
     try {
-      for (; n_threads_ < n_workers; ++n_threads_) std::thread([this] { serve(); }).detach();
+      for (; n_threads_ < n_workers; ++n_threads_)
+        std::thread([this] { serve([] { return true; }); }).detach();
     } catch (const std::system_error&) {
     }
   }
@@ -55,16 +57,11 @@ class WorkerPool {
     work.open_ = false;
   }
 
- private:
-  SharedWork* find() const {
-    const auto joinable = [](const SharedWork* work) { return work->open_ && !work->free_.empty(); };
-    const auto found = std::find_if(works_.begin(), works_.end(), joinable);
-    return found == works_.end() ? nullptr : *found;
-  }
-
-  void serve() {
+  /// What a worker does, as long as goes_on(), which is asked again after each work and each wake().
+  template <class GoesOn>
+  void serve(const GoesOn& goes_on) {
     std::unique_lock lock(mutex_);
-    while (true) {
+    while (goes_on()) {
       SharedWork* work = find();
       if (work == nullptr) {
         ++n_idle_;
@@ -81,6 +78,18 @@ class WorkerPool {
       work->free_.push_back(thread);
       if (--work->n_running_ == 0) left_.notify_all();
     }
+  }
+
+  void wake() {
+    std::lock_guard lock(mutex_);
+    offered_.notify_all();
+  }
+
+ private:
+  SharedWork* find() const {
+    const auto joinable = [](const SharedWork* work) { return work->open_ && !work->free_.empty(); };
+    const auto found = std::find_if(works_.begin(), works_.end(), joinable);
+    return found == works_.end() ? nullptr : *found;
   }
 
   std::mutex mutex_;
@@ -112,6 +121,7 @@ struct TaskGroup::State {
   std::condition_variable done;
   std::deque<std::function<void(unsigned)>> tasks;  // that nobody has begun
   unsigned n_running = 0;
+  std::atomic<bool> is_waiting = false;  ///< within serve(), for those who run or add tasks
   FirstError error;
 };
 
@@ -139,7 +149,10 @@ void TaskGroup::work(unsigned thread) {
       state_->error.keep();
     }
     lock.lock();
-    if (--state_->n_running == 0 && state_->tasks.empty()) state_->done.notify_all();
+    if (--state_->n_running == 0 && state_->tasks.empty()) {
+      state_->done.notify_all();
+      if (state_->is_waiting.exchange(false)) WorkerPool::get().wake();
+    }
     if (thread == 0) return;
   }
 }
@@ -147,6 +160,7 @@ void TaskGroup::work(unsigned thread) {
 void TaskGroup::run(std::function<void(unsigned)> task) {
   std::lock_guard lock(state_->mutex);
   state_->tasks.push_back(std::move(task));
+  if (state_->is_waiting.exchange(false)) WorkerPool::get().wake();
   shared_.offer(1);
 }
 
@@ -169,6 +183,21 @@ void TaskGroup::wait() {
   std::unique_lock lock(state_->mutex);
   state_->done.wait(lock, [&] { return state_->n_running == 0 && state_->tasks.empty(); });
   lock.unlock();
+  state_->error.rethrow();
+}
+
+void TaskGroup::serve() {
+  while (true) {
+    while (help()) {
+    }
+    {
+      std::lock_guard lock(state_->mutex);
+      if (!state_->tasks.empty()) continue;
+      if (state_->n_running == 0) break;
+      state_->is_waiting = true;
+    }
+    WorkerPool::get().serve([&] { return state_->is_waiting.load(); });
+  }
   state_->error.rethrow();
 }
 

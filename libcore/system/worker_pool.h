@@ -50,6 +50,9 @@ class TaskGroup {
   bool failed() const;
   /// Returns when all tasks have ended; rethrows the first exception of any. The others are run nevertheless.
   void wait();
+  /// The same for tasks that add others to the group: meanwhile the caller runs them as they come, and joins
+  /// whatever other work is offered. For a caller that holds no lock.
+  void serve();
 
  private:
   struct State;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
+#include "libcore/system/stages.h"
 #include "tools/calibrate/input.h"
 
 namespace apsyn::calibrate {
@@ -71,8 +73,17 @@ class ChainSolver {
     return last_integration_ = integration_at(all, time_mjd_s);
   }
 
+  /// Rows on their way.
+  struct Block {
+    InputBlock input;
+    Buffer<std::complex<float>, 3> predicted;
+    Buffer<std::uint32_t, 2> station;
+    Buffer<std::uint32_t, 1> cell;     ///< [row] index into `touched`, or kNoCell
+    std::vector<std::size_t> touched;  ///< cells that its rows go to
+  };
+
   /// Adds the rows of the wanted slots of a term to their cells, and calls `complete`, if there is one, for
-  /// each slot as soon as it has all its rows.
+  /// each slot as soon as it has all its rows. Meanwhile the next rows are read, predicted and added.
   void read(const Wanted& wanted, std::size_t term, const Complete& complete) {
     const ChainPlan::Term& plan = plan_.terms[term];
     std::vector<std::int64_t> missing(plan.slots.size(), 0);
@@ -90,35 +101,117 @@ class ChainSolver {
       }
     input_.rewind();
     model_.rewind();
-    tool_.stage("read");
-    while (input_.next(block_, plan_.max_rows)) {
-      const std::size_t n = block_.rows.time_mjd_s.size();
-      const std::vector<std::size_t> touched = choose_cells(wanted, plan);
-      if (touched.empty()) {
-        model_.skip(block_);
-      } else {
-        add_block(touched);
-        for (std::size_t row = 0; row < n; ++row) {
-          if (cell_(row) == kNoCell) continue;
-          const std::uint32_t slot = plan.sums.slot[touched[cell_(row)]];
-          if (--missing[slot] == 0 && complete) {
-            complete(slot);
-            tool_.stage("read");
-          }
-        }
-      }
-      progress.update(done += static_cast<double>(n));
-    }
+    tool_.stage(complete ? "read and solve" : "read");
+
+    // Each stage has one block or slot at a time, and all go through in order. What follows is shared under
+    // the stages' lock.
+    blocks_.resize(plan_.n_blocks);
+    std::vector<Block*> empty;
+    for (Block& block : blocks_) empty.push_back(&block);
+    std::deque<Block*> filled, predicted;
+    std::deque<std::size_t> ready;  // slots
+    Block *reading = nullptr, *predicting = nullptr, *adding = nullptr;
+    std::size_t solving = SIZE_MAX;
+    bool at_end = false;
+    std::uint64_t held_bytes = 0, solving_bytes = 0;  // of cells
+
+    std::vector<Stage> stages;
+    stages.push_back({"solve",
+                      [&] {
+                        if (ready.empty()) return false;
+                        solving = ready.front();
+                        ready.pop_front();
+                        solving_bytes = bytes_of_slot(plan, solving);
+                        return true;
+                      },
+                      [&] { complete(solving); },
+                      [&] {
+                        held_bytes -= solving_bytes;
+                        solving = SIZE_MAX;
+                      }});
+    stages.push_back({"accumulate",
+                      [&] {
+                        if (predicted.empty()) return false;
+                        // New cells wait for those of a slot that is being solved where memory is short.
+                        const std::uint64_t more_bytes = bytes_of_new_cells(plan, *predicted.front());
+                        const bool waits = solving != SIZE_MAX || !ready.empty();
+                        if (waits && more_bytes > 0 && held_bytes + more_bytes > plan_.max_cell_bytes)
+                          return false;
+                        held_bytes += more_bytes;
+                        adding = predicted.front();
+                        predicted.pop_front();
+                        return true;
+                      },
+                      [&] { add(*adding); },
+                      [&] {
+                        const Buffer<std::uint32_t, 1>& cell = adding->cell;
+                        for (const std::uint32_t index : cell)
+                          if (index != kNoCell)
+                            if (const std::uint32_t slot = plan.sums.slot[adding->touched[index]];
+                                --missing[slot] == 0 && complete)
+                              ready.push_back(slot);
+                        progress.update(done += static_cast<double>(cell.size()));
+                        empty.push_back(adding);
+                      }});
+    stages.push_back({"predict",
+                      [&] {
+                        if (filled.empty()) return false;
+                        predicting = filled.front();
+                        filled.pop_front();
+                        return true;
+                      },
+                      [&] {
+                        if (!model_.reads_the_set()) predict(*predicting);
+                      },
+                      [&] { predicted.push_back(predicting); }});
+    stages.push_back({"read",
+                      [&] {
+                        if (at_end || empty.empty()) return false;
+                        reading = empty.back();
+                        empty.pop_back();
+                        return true;
+                      },
+                      [&] { at_end = !fill(wanted, plan, *reading); },
+                      [&] {
+                        if (!at_end) filled.push_back(reading);
+                      }});
+    run_stages(n_threads_, stages);
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage)
+      if (stage->busy_s > 0) tool_.part_of_stage(stage->name, stage->busy_s);
     for (std::size_t slot = 0; complete && slot < missing.size(); ++slot)
       if (missing[slot] > 0 && wanted(slot)) complete(slot);
   }
 
-  /// Fills cell_ [row] with indices into what it returns: the cells that rows of the block go to.
-  std::vector<std::size_t> choose_cells(const Wanted& wanted, const ChainPlan::Term& plan) {
-    const MsRows& rows = block_.rows;
+  /// Reads the next rows; false at the end.
+  bool fill(const Wanted& wanted, const ChainPlan::Term& plan, Block& block) {
+    if (!input_.next(block.input, plan_.max_rows)) return false;
+    choose_cells(wanted, plan, block);
+    MsRows& rows = block.input.rows;
+    if (!block.touched.empty()) {
+      input_.read_cells(block.input, n_threads_);
+      drop_short_and_long(options_.selection, info_, rows);
+      const std::size_t n = rows.ant1.size();
+      block.station.resize_for_overwrite({n, 2});
+      for (std::size_t row = 0; row < n; ++row) {
+        block.station(row, 0) = static_cast<std::uint32_t>(rows.ant1[row]);
+        block.station(row, 1) = static_cast<std::uint32_t>(rows.ant2[row]);
+      }
+    }
+    if (model_.reads_the_set()) predict(block);
+    return true;
+  }
+
+  void predict(Block& block) {
+    if (!block.touched.empty()) model_.predict(block.input, n_threads_, block.predicted);
+  }
+
+  /// Finds the cells that rows of the block go to.
+  void choose_cells(const Wanted& wanted, const ChainPlan::Term& plan, Block& block) {
+    const MsRows& rows = block.input.rows;
     const std::size_t n = rows.time_mjd_s.size();
-    std::vector<std::size_t> touched;
-    cell_.resize_for_overwrite({n});
+    std::vector<std::size_t>& touched = block.touched;
+    touched.clear();
+    block.cell.resize_for_overwrite({n});
     std::size_t last_cell = SIZE_MAX;
     std::uint32_t last_index = kNoCell;
     for (std::size_t row = 0; row < n; ++row) {
@@ -134,35 +227,41 @@ class ChainSolver {
           if (at == touched.end()) touched.push_back(cell);
         }
       }
-      cell_(row) = last_index;
+      block.cell(row) = last_index;
     }
-    return touched;
   }
 
-  void add_block(const std::vector<std::size_t>& touched) {
-    MsRows& rows = block_.rows;
+  /// Memory of the cells that adding the block's rows takes.
+  std::uint64_t bytes_of_new_cells(const ChainPlan::Term& plan, const Block& block) const {
+    const auto window = static_cast<std::size_t>(block.input.rows.spw);
+    std::uint64_t bytes = 0;
+    for (const std::size_t cell : block.touched)
+      if (!sums_[window][cell]) bytes += plan.cell_bytes[window];
+    return bytes;
+  }
+
+  std::uint64_t bytes_of_slot(const ChainPlan::Term& plan, std::size_t slot) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t window = 0; window < sums_.size(); ++window)
+      for (std::size_t cell = plan.sums.first[slot]; cell < plan.sums.first[slot + 1]; ++cell)
+        if (sums_[window][cell]) bytes += plan.cell_bytes[window];
+    return bytes;
+  }
+
+  void add(const Block& block) {
+    if (block.touched.empty()) return;
+    const MsRows& rows = block.input.rows;
     const auto window = static_cast<std::size_t>(rows.spw);
-    input_.read_cells(block_, n_threads_);
-    drop_short_and_long(options_.selection, info_, rows);
-    tool_.stage("predict");
-    model_.predict(block_, n_threads_, predicted_);
-    tool_.stage("accumulate");
-    const std::size_t n = rows.ant1.size();
-    station_.resize_for_overwrite({n, 2});
-    for (std::size_t row = 0; row < n; ++row) {
-      station_(row, 0) = static_cast<std::uint32_t>(rows.ant1[row]);
-      station_(row, 1) = static_cast<std::uint32_t>(rows.ant2[row]);
-    }
     std::vector<CalibrationSums*> cells;
-    for (const std::size_t cell : touched) {
+    for (const std::size_t cell : block.touched) {
       auto& sums = sums_[window][cell];
       if (!sums) sums = memory_.cells.take(plan_.layouts[window], n_threads_);
       cells.push_back(sums.get());
     }
-    add_samples({station_.view(), rows.data.view(), rows.weight.view(), predicted_.view(), cell_.view()},
+    add_samples({block.station.view(), rows.data.view(), rows.weight.view(), block.predicted.view(),
+                 block.cell.view()},
                 cells, n_threads_);
     result_.n_visibilities += static_cast<double>(rows.data.size());
-    tool_.stage("read");
   }
 
   // ---- solving ----
@@ -171,6 +270,7 @@ class ChainSolver {
     const std::size_t n_slots = plan_.terms[t].slots.size();
     const auto solve_all = [&](std::vector<std::size_t> slots, const auto& excluded) {
       if (plan_.keeps_cells) {
+        tool_.stage("solve");
         for (const std::size_t slot : slots) solve_slots(t, slot, excluded);
         return;
       }
@@ -210,7 +310,6 @@ class ChainSolver {
   /// All windows of a slot.
   template <class Excluded>
   void solve_slots(std::size_t t, std::size_t slot, const Excluded& excluded) {
-    tool_.stage("solve");
     TermResult& term = result_.terms[t];
     if (!reference_) choose_reference(t, slot);
     for (std::size_t window = 0; window < info_.windows.size(); ++window) {
@@ -413,10 +512,7 @@ class ChainSolver {
   std::vector<std::vector<KnownGains>> known_;                       ///< [window][cell]
   std::optional<std::size_t> reference_;
   ChainResult result_;
-  InputBlock block_;
-  Buffer<std::complex<float>, 3> predicted_;
-  Buffer<std::uint32_t, 2> station_;
-  Buffer<std::uint32_t, 1> cell_;
+  std::vector<Block> blocks_;
   std::size_t last_integration_ = SIZE_MAX;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Solving a chain of terms: the data are read once if the sums of all cells fit into memory or, for a chain
-// of a single term, those of the slots still open at any time; otherwise at least once for each term.
+// of a single term, those of the slots still open at any time; otherwise at least once for each term. While
+// a slot is solved and rows are added, the next rows are predicted and read.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +48,8 @@ class ChainPlan {
     std::vector<ChannelBlocks> blocks;  ///< [window]
     Cells sums;   ///< the term is solved from these; no slot of this or an earlier term ends inside one
     Cells known;  ///< the gains of earlier terms are kept in these; no slot of any term ends inside one
-    std::vector<std::uint32_t> known_of;  ///< [cell of the sums] a cell of the known gains in it
+    std::vector<std::uint32_t> known_of;    ///< [cell of the sums] a cell of the known gains in it
+    std::vector<std::uint64_t> cell_bytes;  ///< [window] of a cell of the sums
   };
   std::vector<TermOptions> options;
   std::vector<Term> terms;
@@ -56,6 +58,8 @@ class ChainPlan {
   std::vector<SumLayout> layouts;          ///< [window] of a cell
   bool keeps_cells = false;                ///< whether the sums of all cells are kept, for all terms
   std::size_t max_rows = 0;                ///< of a block
+  std::size_t n_blocks = 1;                ///< of rows that are on their way at the same time
+  std::uint64_t max_cell_bytes = 0;        ///< of all cells at the same time
   /// [term] slots solved in one reading of the data, if cells are not kept.
   std::vector<std::size_t> slots_at_once;
 
@@ -63,7 +67,7 @@ class ChainPlan {
   void plan_times(const InputInfo& info);
   void plan_channels(const InputInfo& info, const ModelSource& model);
   void plan_memory(const Tool& tool, const InputInfo& info, const ModelSource& model);
-  std::uint64_t cell_bytes(const InputInfo& info, const Cells& cells) const;
+  std::vector<std::uint64_t> cell_bytes(const InputInfo& info, const Cells& cells) const;
 
   std::uint64_t bytes_ = 0;
   std::string path_;

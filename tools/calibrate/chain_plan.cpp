@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "libcore/base/error.h"
 #include "libcore/system/program_memory.h"
@@ -17,6 +18,8 @@ constexpr std::size_t kRobustSteps = 64;
 /// Size of a block of rows: cells, model and coordinates. It does not depend on the number of threads,
 /// because float32 sums depend on it.
 constexpr std::uint64_t kBlockBytes = 6'000'000;
+/// Blocks on their way where there are several threads: one for each stage, and one between two stages.
+constexpr std::size_t kBlocks = 5;
 
 bool is_robust(const TermOptions& term) {
   return term.robust_nu > 0;
@@ -47,6 +50,10 @@ ChainPlan::Cells cells_of(const std::vector<TimeSlot>& slots,
   }
   cells.first.push_back(static_cast<std::uint32_t>(cells.size()));
   return cells;
+}
+
+std::uint64_t sum_of(const std::vector<std::uint64_t>& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
 }
 
 /// [coarse cell] the first fine one in it.
@@ -124,7 +131,7 @@ void ChainPlan::plan_channels(const InputInfo& info, const ModelSource& model) {
   }
 }
 
-std::uint64_t ChainPlan::cell_bytes(const InputInfo& info, const Cells& cells) const {
+std::vector<std::uint64_t> ChainPlan::cell_bytes(const InputInfo& info, const Cells& cells) const {
   const std::vector<std::uint32_t>& cell_of = cells.of_integration;
   std::size_t longest = 0, n = 0;
   for (std::size_t i = 0; i < cell_of.size(); ++i) {
@@ -134,8 +141,8 @@ std::uint64_t ChainPlan::cell_bytes(const InputInfo& info, const Cells& cells) c
   const std::uint64_t factor = longest * std::max<std::size_t>(1, info.fields_with_rows.size()) > kPromoteRows
                                    ? 3
                                    : 1;  // sums in float64 in addition to those in float32
-  std::uint64_t bytes = 0;
-  for (const SumLayout& layout : layouts) bytes += factor * layout.bytes();
+  std::vector<std::uint64_t> bytes;
+  for (const SumLayout& layout : layouts) bytes.push_back(factor * layout.bytes());
   return bytes;
 }
 
@@ -170,8 +177,9 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
   // For each term the largest memory of slots that are open at the same time, when rows come in the order of
   // the set.
   std::uint64_t needed = 0, least = 0;
-  for (const Term& term : terms) {
-    const std::uint64_t cell = cell_bytes(info, term.sums);
+  for (Term& term : terms) {
+    term.cell_bytes = cell_bytes(info, term.sums);
+    const std::uint64_t cell = sum_of(term.cell_bytes);
     const auto bytes_of = [&](std::size_t slot) {
       return cell * (term.sums.first[slot + 1] - term.sums.first[slot]);
     };
@@ -200,20 +208,28 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
       slots_at_once.push_back(static_cast<std::size_t>(n));
     }
   }
-  const std::uint64_t all = options.size() > 1 ? n_known * cell_bytes(info, terms[0].known) : 0;
+  const std::vector<std::uint64_t> known_cell = cell_bytes(info, terms[0].known);
+  const std::uint64_t all = options.size() > 1 ? n_known * sum_of(known_cell) : 0;
   if (options.size() > 1 && all <= left) {
     keeps_cells = true;
     needed = all;
     for (Term& term : terms) {
       term.sums = term.known;
+      term.cell_bytes = known_cell;
       term.known_of = map_cells(term.sums, term.known);
     }
   }
+  max_cell_bytes = needed;
   bytes_ = others + needed;
   if (least > left)
     throw UsageError("{}", memory_shortage(most, static_cast<double>(others + least), "this needs",
                                            "allow more, or ask for shorter intervals or more channels per "
                                            "solution"));
+  const std::size_t most_blocks = (static_cast<std::size_t>(n_rows) + max_rows - 1) / max_rows;
+  const std::size_t wanted = std::clamp<std::size_t>(most_blocks, 1, kBlocks);
+  if (tool.common().threads == 1 || bytes_ + (wanted - 1) * block_bytes > most) return;
+  n_blocks = wanted;
+  bytes_ += (wanted - 1) * block_bytes;
 }
 
 std::vector<std::string> ChainPlan::describe() const {

@@ -83,7 +83,7 @@ void run_directions(Tool& tool, const Options& options, const SkyInput& sky, Vis
 /// The solutions in the form in which they are written.
 Solutions solutions_of(const Tool& tool, const Options& options, const ChainResult& result,
                        const InputInfo& info) {
-  Solutions solutions = make_solutions(result, info, history_of(tool, info));
+  Solutions solutions = make_solutions(result, info, history_of(tool, info), tool.common().threads);
   if (options.normalise) normalise(solutions);
   return solutions;
 }
@@ -161,6 +161,7 @@ void run_solve(Tool& tool, Options& options) {
     sky = open_sky(tool, options, input->info());
   else if (options.models.empty())
     tool.device(CudaSupport::none);
+  if (sky && !tool.common().dry_run) tool.start_device(sky->setup.device);
   const SkyInput* const sky_or_null = sky ? &*sky : nullptr;
   if (options.follow) return run_follow(tool, options, sky_or_null, *input);
   if (!options.directions.empty()) return run_directions(tool, options, *sky, *input);

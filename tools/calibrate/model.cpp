@@ -60,6 +60,7 @@ class ColumnModelSource final : public ModelSource {
   std::string describe() const override { return "model: column " + name_; }
   std::size_t n_planes() const override { return info_.products.size(); }
   SumKind jones_kind() const override { return SumKind::jones_general; }
+  bool reads_the_set() const override { return true; }
   void predict(const InputBlock& block, unsigned n_threads, Buffer<std::complex<float>, 3>& model) override {
     const std::size_t n_chan = info_.windows[static_cast<std::size_t>(block.rows.spw)].channel_hz.size();
     std::vector<std::size_t> channels(n_chan);

@@ -34,8 +34,8 @@ class ModelSource {
   /// The model of all rows of a block, whose cells have been read: [row][chan][plane].
   virtual void predict(const InputBlock& block, unsigned n_threads,
                        Buffer<std::complex<float>, 3>& model) = 0;
-  /// Skips the rows of a block that is not used.
-  virtual void skip(const InputBlock&) {}
+  /// Whether predict() reads the Measurement Set, which only one thread may do at a time.
+  virtual bool reads_the_set() const { return false; }
   /// Memory besides the blocks.
   virtual std::uint64_t bytes() const { return 0; }
 };

@@ -21,6 +21,7 @@ void write_one(Tool& tool, const Options& options, const Solutions& solutions, c
   SolutionWriteOptions settings;
   settings.overwrite = tool.common().overwrite || options.follow;
   settings.fill = options.fill;
+  settings.n_threads = tool.common().threads;
   if (options.export_channels > 0) settings.n_chan = options.export_channels;
   if (!options.direction.empty()) {
     settings.direction = solutions.find_direction(options.direction);

@@ -2,6 +2,7 @@
 #include "tools/calibrate/sky_predictor.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/simulate/components.h"
 #include "libcore/system/parallel.h"
@@ -28,6 +29,25 @@ SkyPredictor::SkyPredictor(const SkyModel& sky, const InputInfo& info,
   for (std::size_t p = 0; p < mix_.extent(0); ++p)
     for (std::size_t plane = 0; plane < 4; ++plane)
       mixes_ = mixes_ || mix_(p, plane) != (p == plane ? 1.0 : 0.0);
+  for (std::size_t p = 0; p < mix_.extent(0); ++p) {
+    PlanePair pair;
+    std::size_t n = 0;
+    for (std::size_t plane = 0; plane < 4; ++plane) {
+      const std::complex<double> factor = mix_(p, plane);
+      if (factor == 0.0) continue;
+      const bool is_unit = std::abs(factor.real()) + std::abs(factor.imag()) == 1 &&
+                           (factor.real() == 0 || factor.imag() == 0);
+      if (!is_unit || n == 2) {
+        pairs_.clear();
+        return;
+      }
+      pair.plane[n] = plane;
+      pair.re[n] = static_cast<float>(factor.real());
+      pair.im[n] = static_cast<float>(factor.imag());
+      ++n;
+    }
+    pairs_.push_back(pair);
+  }
 }
 
 imaging::ComponentSums& SkyPredictor::sums_of(int window, int field) {
@@ -76,16 +96,36 @@ void SkyPredictor::predict_part(const InputBlock& block, std::size_t first, std:
   planes_.resize_for_overwrite({n, n_chan, 4});
   sums.predict(own, planes_);
   parallel_for(setup_.n_threads, n, [&](std::size_t row, unsigned) {
-    const std::complex<float>* from = planes_.data() + row * n_chan * 4;
-    std::complex<float>* into = to + row * n_chan * n_products;
-    for (std::size_t chan = 0; chan < n_chan; ++chan, from += 4)
-      for (std::size_t p = 0; p < n_products; ++p, ++into) {
-        std::complex<double> sum = 0;
-        for (std::size_t plane = 0; plane < 4; ++plane)
-          sum += mix_(p, plane) * std::complex<double>(from[plane]);
-        *into = std::complex<float>(sum);
-      }
+    mix_row(planes_.data() + row * n_chan * 4, n_chan, to + row * n_chan * n_products);
   });
+}
+
+/// Planes [chan][4] to products [chan][product].
+void SkyPredictor::mix_row(const std::complex<float>* from, std::size_t n_chan,
+                           std::complex<float>* to) const {
+  const std::size_t n_products = mix_.extent(0);
+  if (!pairs_.empty()) {
+    for (std::size_t p = 0; p < n_products; ++p) {
+      const PlanePair& pair = pairs_[p];
+      const auto [re_0, re_1] = pair.re;
+      const auto [im_0, im_1] = pair.im;
+      const std::complex<float>*a = from + pair.plane[0], *b = from + pair.plane[1];
+      for (std::size_t chan = 0; chan < n_chan; ++chan) {
+        const std::complex<float> x = a[4 * chan], y = b[4 * chan];
+        to[chan * n_products + p] = {
+            (re_0 * x.real() - im_0 * x.imag()) + (re_1 * y.real() - im_1 * y.imag()),
+            (re_0 * x.imag() + im_0 * x.real()) + (re_1 * y.imag() + im_1 * y.real())};
+      }
+    }
+    return;
+  }
+  for (std::size_t chan = 0; chan < n_chan; ++chan, from += 4)
+    for (std::size_t p = 0; p < n_products; ++p, ++to) {
+      std::complex<double> sum = 0;
+      for (std::size_t plane = 0; plane < 4; ++plane)
+        sum += mix_(p, plane) * std::complex<double>(from[plane]);
+      *to = std::complex<float>(sum);
+    }
 }
 
 std::uint64_t SkyPredictor::bytes() const {

@@ -29,7 +29,7 @@ const char* unit_of(SolutionType type) {
 }  // namespace
 
 Solutions make_solutions(const ChainResult& result, const InputInfo& info,
-                         const std::vector<std::string>& history) {
+                         const std::vector<std::string>& history, unsigned n_threads) {
   Solutions solutions;
   solutions.antennas = info.antennas;
   solutions.basis = are_circular(info.products) ? ReceptorBasis::circular : ReceptorBasis::linear;
@@ -40,7 +40,7 @@ Solutions make_solutions(const ChainResult& result, const InputInfo& info,
     const TermResult& term = result.terms[t];
     const std::size_t n_values = term.solutions[0][0].n_values;
     for (const TableKind& kind : tables_of(term.options, n_values))
-      solutions.tables.push_back(make_table(term, kind, info.antennas.size()));
+      solutions.tables.push_back(make_table(term, kind, info.antennas.size(), n_threads));
   }
   return solutions;
 }

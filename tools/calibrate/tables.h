@@ -15,7 +15,7 @@ namespace apsyn::calibrate {
 
 /// The tables in the order of the product, receiver first. Windows follow each other by rising frequency.
 Solutions make_solutions(const ChainResult& result, const InputInfo& info,
-                         const std::vector<std::string>& history);
+                         const std::vector<std::string>& history, unsigned n_threads = 1);
 
 /// The same for solutions in several directions, [direction].
 Solutions make_solutions(const std::vector<ChainResult>& results, const std::vector<SkyPatch>& patches,

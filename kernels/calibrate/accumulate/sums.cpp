@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/calibrate/accumulate/sum_components.h"
 #include "libcore/system/parallel.h"
@@ -93,11 +94,23 @@ double CalibrationSums::n_samples(unsigned n_threads) const {
 }
 
 std::unique_ptr<CalibrationSums> SpareSums::take(const SumLayout& layout, unsigned n_threads) {
-  if (spare_.empty()) return std::make_unique<CalibrationSums>(layout, n_threads);
-  std::unique_ptr<CalibrationSums> sums = std::move(spare_.back());
-  spare_.pop_back();
+  std::unique_ptr<CalibrationSums> sums;
+  {
+    std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      sums = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  if (!sums) return std::make_unique<CalibrationSums>(layout, n_threads);
   sums->reset(layout, n_threads);
   return sums;
+}
+
+void SpareSums::keep(std::unique_ptr<CalibrationSums> sums) {
+  if (!sums) return;
+  std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(sums));
 }
 
 SumKind jones_kind(const CalibrationSamples& samples, double tolerance) {

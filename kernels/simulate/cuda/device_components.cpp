@@ -66,7 +66,10 @@ class Engine final : public DeviceComponents {
     std::vector<float>().swap(tables_.brightness);
   }
 
-  ~Engine() override { cudaDeviceSynchronize(); }  // after an error copies may be on their way
+  ~Engine() override {
+    cudaSetDevice(setup_.device_index);  // this thread may be another than that of the last call
+    cudaDeviceSynchronize();             // after an error copies may be on their way
+  }
 
   std::size_t n_planes() const override { return tables_.n_planes; }
 

@@ -31,6 +31,7 @@ struct H5ParmOptions {
   /// NaN blanks a facet. Otherwise NaN and weight 0.
   bool fill = false;
   bool overwrite = false;
+  unsigned n_threads = 1;  ///< that convert; they change no byte
 };
 
 /// Appears complete or not at all. FailureError, UsageError as OutputFile.

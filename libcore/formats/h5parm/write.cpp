@@ -14,6 +14,7 @@
 #include "libcore/formats/h5parm/soltabs.h"
 #include "libcore/solutions/evaluator.h"
 #include "libcore/solutions/fill.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -25,7 +26,8 @@ constexpr std::size_t kMaxHistoryBytes = 60000;  ///< an attribute holds 64 kB w
 
 class Converter {
  public:
-  Converter(const Solutions& solutions, bool fill) : solutions_(solutions), fill_(fill) {}
+  Converter(const Solutions& solutions, const H5ParmOptions& options)
+      : solutions_(solutions), fill_(options.fill), n_threads_(options.n_threads) {}
 
   H5Solset convert() {
     set_.name = "sol000";
@@ -154,20 +156,30 @@ class Converter {
     const bool with_flags =
         table.flag.size() > 0 && std::any_of(table.flag.begin(), table.flag.end(),
                                              [](SolutionFlag flag) { return flag != SolutionFlag::good; });
-    for (std::size_t time = 0; time < table.n_time(); ++time)
-      for (std::size_t chan = 0; chan < table.n_chan(); ++chan)
-        for (std::size_t ant = 0; ant < result.ant.size(); ++ant)
-          for (std::size_t dir = 0; dir < table.n_direction(); ++dir)
-            for (std::size_t pol = 0; pol < n_pol; ++pol) {
+    const std::size_t n_ant = result.ant.size(), n_dir = table.n_direction(), n_chan = table.n_chan();
+    result.values.resize(table.values.size());
+    result.weights.resize(table.values.size());
+    if (with_flags) result.flags.resize(table.values.size());
+    // Channels lie together in the table and antennas in the file: few of both at a time.
+    constexpr std::size_t kChannels = 16;
+    const std::size_t n_pieces = (n_chan + kChannels - 1) / kChannels;
+    parallel_for(n_threads_, table.n_time() * n_pieces, [&](std::size_t item, unsigned) {
+      const std::size_t time = item / n_pieces, first = item % n_pieces * kChannels;
+      for (std::size_t ant = 0; ant < n_ant; ++ant)
+        for (std::size_t chan = first; chan < std::min(n_chan, first + kChannels); ++chan) {
+          std::size_t to = ((time * n_chan + chan) * n_ant + ant) * n_dir * n_pol;
+          for (std::size_t dir = 0; dir < n_dir; ++dir)
+            for (std::size_t pol = 0; pol < n_pol; ++pol, ++to) {
               const Complex gain = table.values(time, dir, ant, chan, pol);
               const float weight = table.weight(time, dir, ant, chan, pol);
               const bool good = weight > 0 && std::isfinite(gain.real()) && std::isfinite(gain.imag());
-              result.values.push_back(good ? value(gain) : kNan);
-              result.weights.push_back(good ? weight : 0);
-              if (with_flags)
-                result.flags.push_back(
-                    good ? 0 : static_cast<std::uint8_t>(table.flag(time, dir, ant, chan, pol)));
+              result.values[to] = good ? value(gain) : kNan;
+              result.weights[to] = good ? weight : 0;
+              if (with_flags && !good)
+                result.flags[to] = static_cast<std::uint8_t>(table.flag(time, dir, ant, chan, pol));
             }
+        }
+    });
     return result;
   }
 
@@ -181,6 +193,7 @@ class Converter {
 
   const Solutions& solutions_;
   bool fill_;
+  unsigned n_threads_;
   H5Solset set_;
   std::size_t n_gains_ = 0, n_leakages_ = 0, n_clocks_ = 0, n_tecs_ = 0;
 };
@@ -192,7 +205,7 @@ void write_h5parm(const std::string& path, const Solutions& solutions, const H5P
   if (solutions.antennas.front().name.empty())
     throw UsageError("{}: an H5Parm names its antennas, and these solutions only count them: give their data",
                      path);
-  const std::string bytes = write_solset(Converter(solutions, options.fill).convert(), path);
+  const std::string bytes = write_solset(Converter(solutions, options).convert(), path);
   OutputFile file(path, options.overwrite);
   file.write(bytes.data(), bytes.size());
   file.commit();

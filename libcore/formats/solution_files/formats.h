@@ -32,7 +32,7 @@ struct SolutionProduct {
   Buffer<std::uint8_t, 3> flagged;
 };
 SolutionProduct evaluate_product(const Solutions& solutions, const SolutionSteps& steps,
-                                 std::optional<std::size_t> direction);
+                                 std::optional<std::size_t> direction, unsigned n_threads);
 
 /// UsageError when single delays or TEC are to be gains, and nobody says of how many channels.
 void require_channels(const SolutionSteps& steps, std::optional<std::size_t> n_chan, const std::string& path);

@@ -69,7 +69,7 @@ SolutionWriteReport write_gains_table(const std::string& path, const Solutions& 
   const bool with_channels = steps.freq_hz.size() > 1 || options.n_chan.value_or(1) > 1;
   const bool with_pols = std::any_of(solutions.tables.begin(), solutions.tables.end(),
                                      [](const SolutionTable& table) { return table.values.extent(4) > 1; });
-  const SolutionProduct product = evaluate_product(solutions, steps, options.direction);
+  const SolutionProduct product = evaluate_product(solutions, steps, options.direction, options.n_threads);
   const std::size_t n_ant = solutions.antennas.size(), n_chan = steps.freq_hz.size();
   const auto good = [&](std::size_t ant, std::size_t chan) { return product.flagged(0, ant, chan) == 0; };
 

@@ -14,6 +14,7 @@
 #include "libcore/files/output.h"
 #include "libcore/formats/fits/hyperdrive.h"
 #include "libcore/formats/solution_files/formats.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -167,7 +168,7 @@ void write_ao(const std::string& path, const Solutions& solutions, const Solutio
   require_direction(solutions, options.direction, path);
   const SolutionSteps steps = choose_steps(solutions, options.n_chan, path);
   require_channels(steps, options.n_chan, path);
-  const SolutionProduct product = evaluate_product(solutions, steps, options.direction);
+  const SolutionProduct product = evaluate_product(solutions, steps, options.direction, options.n_threads);
   AoHeader header;
   const auto [n_time, n_ant, n_chan, n_pol] = product.jones.shape();
   header.n_interval = static_cast<std::uint32_t>(n_time);
@@ -175,17 +176,18 @@ void write_ao(const std::string& path, const Solutions& solutions, const Solutio
   header.n_chan = static_cast<std::uint32_t>(n_chan);
   OutputFile output(path, options.overwrite);
   output.write(&header, sizeof header);
-  std::vector<Matrix> row(n_chan);
-  for (std::size_t time = 0; time < n_time; ++time)
-    for (std::size_t ant = 0; ant < n_ant; ++ant) {
+  std::vector<Matrix> of_time(n_ant * n_chan);
+  for (std::size_t time = 0; time < n_time; ++time) {
+    parallel_for(options.n_threads, n_ant, [&](std::size_t ant, unsigned) {
       for (std::size_t chan = 0; chan < n_chan; ++chan) {
         Matrix matrix{};  // flagged: its inverse is NaN
         if (product.flagged(time, ant, chan) == 0)
           std::copy_n(&product.jones(time, ant, chan, 0), n_pol, matrix.begin());
-        row[chan] = inverse(matrix);
+        of_time[ant * n_chan + chan] = inverse(matrix);
       }
-      output.write(row.data(), row.size() * sizeof(Matrix));
-    }
+    });
+    output.write(of_time.data(), of_time.size() * sizeof(Matrix));
+  }
   output.commit();
 }
 

@@ -3,6 +3,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/formats/solution_files/formats.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -40,17 +41,18 @@ SolutionSteps choose_steps(const Solutions& solutions, std::optional<std::size_t
 }
 
 SolutionProduct evaluate_product(const Solutions& solutions, const SolutionSteps& steps,
-                                 std::optional<std::size_t> direction) {
+                                 std::optional<std::size_t> direction, unsigned n_threads) {
   std::vector<std::string> names;
   for (const SolutionAntenna& antenna : solutions.antennas) names.push_back(antenna.name);
   const SolutionEvaluator evaluator(solutions, names, Interpolation::nearest);
   SolutionProduct product;
   product.steps = steps;
-  product.jones.resize({steps.time_mjd_s.size(), names.size(), steps.freq_hz.size(), 4});
+  product.jones.resize_for_overwrite({steps.time_mjd_s.size(), names.size(), steps.freq_hz.size(), 4});
   product.flagged.resize({steps.time_mjd_s.size(), names.size(), steps.freq_hz.size()});
-  for (std::size_t time = 0; time < steps.time_mjd_s.size(); ++time)
+  parallel_for(n_threads, steps.time_mjd_s.size(), [&](std::size_t time, unsigned) {
     evaluator.evaluate(steps.time_mjd_s[time], steps.freq_hz, direction, product.jones.view()[time],
                        product.flagged.view()[time]);
+  });
   return product;
 }
 

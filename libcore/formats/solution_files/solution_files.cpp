@@ -58,7 +58,7 @@ SolutionWriteReport write_solutions(const std::string& path, const Solutions& so
   check_solutions(solutions);
   const std::string suffix = suffix_of(path);
   if (suffix == ".h5" || suffix == ".h5parm") {
-    write_h5parm(path, solutions, {options.fill, options.overwrite});
+    write_h5parm(path, solutions, {options.fill, options.overwrite, options.n_threads});
     return {};
   }
   if (suffix == ".bin") {

@@ -49,6 +49,7 @@ struct SolutionWriteOptions {
   std::optional<std::size_t> n_chan;          ///< of CSV: channels of the stream that the gains are for
   std::optional<std::size_t> direction;       ///< of CSV and .bin: the patch, for directional solutions
   std::optional<AtermExportGrid> aterm_grid;  ///< of .fits; by default about the field's centre
+  unsigned n_threads = 1;                     ///< that convert; they change no byte
 };
 
 /// What a file could not say: lines for the user.

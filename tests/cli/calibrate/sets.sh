@@ -54,6 +54,19 @@ numbers() { tail -c +49 "$1" | od -An -v -t f8 -w8; }
 expect_near_numbers <(numbers much.bin) <(numbers less.bin) 1e-6 "what less memory gives"
 expect_near_numbers <(numbers much.bin) <(numbers little.bin) 1e-6 "what little memory gives"
 
+# Intervals are solved while the rows of others are read, predicted and added, whose sums wait where memory ends: the same bits
+# from any number of threads.
+for threads in 1 2 5; do
+  for memory in 1GB 80MB; do
+    run calibrate -v large.ms --sky sky.txt --solve gain:interval=2s --threads "$threads" --max-memory "$memory" --overwrite \
+      -o beside.h5 --export beside.bin
+    expect_stderr "8 intervals" "the data are read once" "beside each other"
+    [ "$threads" != 1 ] || [ "$memory" != 1GB ] || cp beside.bin alone.bin
+    cmp alone.bin beside.bin || fail "$threads threads in $memory give other gains than one"
+  done
+  expect_peak 80
+done
+
 # Plans change nothing.
 before=$(find obs.ms -type f -newer little.h5 | wc -l)
 run calibrate obs.ms --sky sky.txt -o dry.h5 --dry-run

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <deque>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "libcore/system/device.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/produce_consume.h"
+#include "libcore/system/stages.h"
 #include "libcore/system/worker_pool.h"
 
 using namespace apsyn;
@@ -108,6 +111,94 @@ BOOST_AUTO_TEST_CASE(tasks_are_all_run_by_whoever_is_there) {
   sum = 0;
   BOOST_CHECK_THROW(failing.wait(), DataError);
   BOOST_TEST(failing.failed());
+}
+
+/// Numbers from a source through two stages, with two places for those on their way; the last stage may take
+/// none while the stage after it, which takes every third, is at work.
+struct Relay {
+  static constexpr int kNumbers = 200;
+  int next = 0, n_on_way = 0, failing = -1;
+  std::deque<int> doubled, summed;
+  std::vector<int> seen;
+  std::atomic<int> n_running{0}, most_running{0}, n_cut_short{0};
+  int reading = 0, doubling = 0, summing = 0, last = 0;
+  bool is_summing = false;
+
+  void enter() {
+    const int now = ++n_running;
+    for (int before = most_running; before < now && !most_running.compare_exchange_weak(before, now);) {
+    }
+    std::atomic<int> n_items{0};
+    parallel_for(3, 4, [&](std::size_t, unsigned) {
+      ++n_items;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    });
+    n_cut_short += n_items != 4;  // Boost.Test takes what one thread says
+    --n_running;
+  }
+
+  std::vector<Stage> stages() {
+    return {{"sum",
+             [&] {
+               if (summed.empty()) return false;
+               is_summing = true;
+               summing = summed.front();
+               summed.pop_front();
+               return true;
+             },
+             [&] { enter(); },
+             [&] {
+               last += summing;
+               is_summing = false;
+             }},
+            {"double",
+             [&] {
+               if (doubled.empty() || (doubled.front() % 3 == 0 && (is_summing || !summed.empty())))
+                 return false;
+               doubling = doubled.front();
+               doubled.pop_front();
+               return true;
+             },
+             [&] {
+               enter();
+               if (doubling == failing) throw DataError("number {}", failing);
+             },
+             [&] {
+               seen.push_back(2 * doubling);
+               if (doubling % 3 == 0) summed.push_back(doubling);
+               --n_on_way;
+             }},
+            {"read",
+             [&] {
+               if (next == kNumbers || n_on_way == 2) return false;
+               ++n_on_way;
+               reading = next++;
+               return true;
+             },
+             [&] { enter(); }, [&] { doubled.push_back(reading); }}};
+  }
+};
+
+BOOST_AUTO_TEST_CASE(stages_go_on_beside_each_other_in_order) {
+  for (const unsigned n_threads : {1u, 2u, 5u}) {
+    Relay relay;
+    std::vector<Stage> stages = relay.stages();
+    run_stages(n_threads, stages);
+    BOOST_TEST_REQUIRE(relay.seen.size() == std::size_t{Relay::kNumbers});
+    for (int i = 0; i < Relay::kNumbers; ++i) BOOST_TEST(relay.seen[static_cast<std::size_t>(i)] == 2 * i);
+    BOOST_TEST(relay.last == 3 * 66 * 67 / 2);
+    BOOST_TEST(relay.n_cut_short == 0);
+    BOOST_TEST(relay.most_running <= static_cast<int>(std::min(3u, n_threads)));
+    BOOST_TEST((relay.most_running > 1) == (n_threads > 1));
+    for (const Stage& stage : stages) BOOST_TEST(stage.busy_s > 0);
+  }
+  for (const unsigned n_threads : {1u, 3u}) {
+    Relay relay;
+    relay.failing = 50;
+    std::vector<Stage> stages = relay.stages();
+    BOOST_CHECK_THROW(run_stages(n_threads, stages), DataError);
+    BOOST_TEST(relay.seen.size() == 50u);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(times_never_drift) {

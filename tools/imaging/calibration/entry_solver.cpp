@@ -102,7 +102,8 @@ EntrySolver::Outcome EntrySolver::solve(std::size_t entry, const std::vector<Tim
   if (!again.empty()) solve_slots(again, outliers);
 
   const TableKind kind = tables_of(result_.options, result_.solutions[0][0].n_values)[0];
-  outcome.link = {entry, result_.options, slots, make_table(result_, kind, set_.antennas.size())};
+  outcome.link = {entry, result_.options, slots,
+                  make_table(result_, kind, set_.antennas.size(), settings_.n_threads)};
   // Each window keeps its flux scale, so that gains do not take the model's spectrum.
   const std::vector<double> factor = normalise_channels(outcome.link.table);
   for (const WindowSlot& at : all) {

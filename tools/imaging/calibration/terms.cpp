@@ -8,6 +8,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/units.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -103,7 +104,8 @@ std::vector<TableKind> tables_of(const TermOptions& options, std::size_t n_value
   return one(SolutionType::gain);
 }
 
-SolutionTable make_table(const TermResult& term, const TableKind& kind, std::size_t n_antennas) {
+SolutionTable make_table(const TermResult& term, const TableKind& kind, std::size_t n_antennas,
+                         unsigned n_threads) {
   SolutionTable table;
   table.type = kind.type;
   table.term = kind.name;
@@ -120,11 +122,15 @@ SolutionTable make_table(const TermResult& term, const TableKind& kind, std::siz
   }
   table.resize(n_antennas, kind.n_values);
   table.flag.resize(table.values.shape());
-  for (std::size_t slot = 0; slot < term.slots.size(); ++slot)
-    for (std::size_t chan = 0; chan < places.size(); ++chan) {
-      const SlotSolutions& found = term.solutions[places[chan].window][slot];
-      const std::size_t block = places[chan].block;
-      for (std::size_t ant = 0; ant < n_antennas; ++ant)
+  // A solver's channels lie apart where a table's antennas do: few of both at a time.
+  constexpr std::size_t kChannels = 16;
+  const std::size_t n_pieces = (places.size() + kChannels - 1) / kChannels;
+  parallel_for(n_threads, term.slots.size() * n_pieces, [&](std::size_t item, unsigned) {
+    const std::size_t slot = item / n_pieces, first = item % n_pieces * kChannels;
+    for (std::size_t ant = 0; ant < n_antennas; ++ant)
+      for (std::size_t chan = first; chan < std::min(places.size(), first + kChannels); ++chan) {
+        const SlotSolutions& found = term.solutions[places[chan].window][slot];
+        const std::size_t block = places[chan].block;
         for (std::size_t p = 0; p < kind.n_values; ++p) {
           const std::size_t value = kind.first_value + p;
           const bool good = found.weight(block, ant, value) > 0;
@@ -134,7 +140,8 @@ SolutionTable make_table(const TermResult& term, const TableKind& kind, std::siz
           table.flag(slot, 0, ant, chan, p) =
               good ? SolutionFlag::good : flag_of(found.reason(block, ant, value));
         }
-    }
+      }
+  });
   return table;
 }
 

@@ -46,7 +46,8 @@ struct TableKind {
 std::vector<TableKind> tables_of(const TermOptions& options, std::size_t n_values);
 
 /// Windows follow each other by rising frequency.
-SolutionTable make_table(const TermResult& term, const TableKind& kind, std::size_t n_antennas);
+SolutionTable make_table(const TermResult& term, const TableKind& kind, std::size_t n_antennas,
+                         unsigned n_threads = 1);
 
 SolutionFlag flag_of(FlagReason reason);
 

@@ -12,8 +12,8 @@ using Complex = std::complex<float>;
 
 /// Matrices that are made at once where those of a whole slot do not fit.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20;
-/// Rows that a thread sums in single precision at once.
-constexpr std::size_t kThreadRows = 256;
+/// Rows that a thread sums in single precision at once: whole tiles of the sums' lanes.
+constexpr std::size_t kTileRows = 16, kMaxThreadRows = 256;
 
 std::uint64_t matrix_bytes(const ComponentSumsSetup& setup, std::size_t n_components, std::size_t n_chan) {
   return std::uint64_t{4} * sizeof(Complex) * setup.aterms->n_stations() * n_chan * n_components;
@@ -72,12 +72,16 @@ void ComponentSums::predict(const ComponentRows& rows, View<Complex, 3> data) {
   if (setup_.aterms == nullptr) {
     if (on_device_) return on_device_->predict(rows.uvw_m, rows.path_m, data);
     if (in_double_) return in_double_->predict(rows.uvw_m, rows.path_m, setup_.n_threads, data);
-    return parallel_for(
-        setup_.n_threads, (n_rows + kThreadRows - 1) / kThreadRows, [&](std::size_t item, unsigned) {
-          const std::size_t first = item * kThreadRows, n = std::min(kThreadRows, n_rows - first);
-          in_single_->predict(part_of(rows.uvw_m, first, n), part_of(rows.path_m, first, n),
-                              part_of(data, first, n));
-        });
+    // A few hundred rows of many channels are work for all threads.
+    const std::size_t n_tiles = (n_rows + kTileRows - 1) / kTileRows;
+    const std::size_t at_once =
+        kTileRows * std::clamp<std::size_t>(n_tiles / (2 * std::max(1u, setup_.n_threads)), 1,
+                                            kMaxThreadRows / kTileRows);
+    return parallel_for(setup_.n_threads, (n_rows + at_once - 1) / at_once, [&](std::size_t item, unsigned) {
+      const std::size_t first = item * at_once, n = std::min(at_once, n_rows - first);
+      in_single_->predict(part_of(rows.uvw_m, first, n), part_of(rows.path_m, first, n),
+                          part_of(data, first, n));
+    });
   }
   // Rows of one time slot are consecutive.
   for (std::size_t row = 0; row < n_rows;) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Self-calibration within major cycles: an array whose antennas have errors of a radian and of 15 % sees a
 // few sources, by direct sums in float64, and is compared with the same array without errors, noise included.
+// tests/tools/imaging/calibration/cuda/self_calibration.cpp runs the same tests on a GPU.
 #include "tools/imaging/calibration/self_calibration.h"
 
 #include <boost/test/unit_test.hpp>
@@ -198,6 +199,7 @@ struct Run {
     settings.max_iterations = 10000;
     settings.auto_threshold_sigma = 5;
     settings.n_threads = 2;
+    settings.device = reference::test_device();
   }
 
   /// Returns the number of major cycles. `mask` may be empty.
