@@ -2,7 +2,6 @@
 // simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set; random ionospheres.
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "libcore/aterms/aterms.h"
 #include "libcore/files/output.h"
@@ -11,10 +10,12 @@
 #include "libcore/system/parallel.h"
 #include "libcore/visibility/stokes.h"
 #include "libcore/voltage/array_delays.h"
+#include "tools/imaging/components/component_sums.h"
 #include "tools/simulate/live_clock.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/setup.h"
 #include "tools/simulate/sky_over_site.h"
+#include "tools/simulate/visibility_sums.h"
 
 namespace apsyn {
 namespace {
@@ -102,16 +103,6 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   tool.report_rate(static_cast<double>(n_samples) * sample_s, "s of data");
 }
 
-/// jones [chan][ant][component][4] of all components.
-void evaluate_aterms(AtermModel& model, std::int64_t slot, const simulate::VisibilitySetup& setup,
-                     const SkyDirection& centre, unsigned n_threads, Buffer<std::complex<float>, 4>& jones) {
-  std::vector<SkyDirection> directions;
-  for (const SkyComponent& component : setup.sky.components) directions.push_back(component.direction);
-  jones.resize({setup.channel_hz.size(), model.n_stations(), directions.size(), 4});
-  for (std::size_t chan = 0; chan < setup.channel_hz.size(); ++chan)
-    model.evaluate_at(slot, setup.channel_hz[chan], centre, directions, n_threads, jones.view()[chan]);
-}
-
 void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& scene) {
   const SkyFrame frame(*scene.layout.site);
   const simulate::VisibilitySetup setup = visibility_setup(options, scene);
@@ -132,21 +123,16 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
     if (!options.like.empty()) tables.sets = {options.like};
     aterms = open_aterms(options.aterms, scene.layout, are_circular(setup.products), tables);
   }
-  Buffer<std::complex<float>, 4> jones;
-  std::optional<std::int64_t> slot;  // of the matrices
-  const auto rotations_at = [&](std::int64_t index) {
-    const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
-    simulate::SkyRotations rotations = sky_rotations(frame, time, scene, phase_centre);
-    if (!aterms) return rotations;
-    if (const std::int64_t own = aterms->slot_of(time.mjd_seconds()); slot != own) {
-      evaluate_aterms(*aterms, own, setup, phase_centre, tool.common().threads, jones);
-      slot = own;
-    }
-    rotations.jones = jones;
-    return rotations;
+  const auto time_of = [&](std::int64_t index) {
+    return sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
   };
   if (scene.ionosphere)  // whether it covers the observation is known at its ends
-    for (const std::int64_t index : {std::int64_t{0}, n_integrations - 1}) rotations_at(index);
+    for (const std::int64_t index : {std::int64_t{0}, n_integrations - 1})
+      sky_rotations(frame, time_of(index), scene, phase_centre);
+  const double n_terms =
+      double(setup.baselines.size() * options.n_chan * scene.sky.components.size()) * double(n_integrations);
+  const VisibilitySumsSetup sums_setup{phase_centre, aterms.get(), scene.ionosphere.has_value(),
+                                       imaging::component_device(tool, n_terms, {}), tool.common().threads};
   if (tool.common().dry_run) {
     for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
     tool.print(fmt::format("{} baselines, {} channels, {} products, {} integrations", setup.baselines.size(),
@@ -157,22 +143,22 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   check_memory(
       tool,
       double(setup.baselines.size()) * (double(options.n_chan * setup.products.size()) * kValueBytes + 200) +
-          (aterms ? double(options.n_chan * scene.layout.antennas.size() * scene.sky.components.size()) * 32
-                  : 0),
+          visibility_sums_bytes(setup, sums_setup),
       "simulate fewer channels or antennas");
   if (tool.common().dry_run) return;
 
   MeasurementSetWriter writer(tool.common().output, ms_description(tool, scene, setup, phase_centre),
                               tool.common().overwrite);
   if (!options.like.empty()) writer.add_subtables_of(options.like);
+  VisibilitySums sums(setup, sums_setup);
   Buffer<std::complex<float>, 3> data({setup.baselines.size(), options.n_chan, setup.products.size()});
   Buffer<float, 3> weight(data.shape());
   Buffer<double, 2> uvw_m({setup.baselines.size(), 3});
   weight.fill(1);
   Progress progress(tool, "simulating", static_cast<double>(n_integrations), "integrations");
   for (std::int64_t index = 0; index < n_integrations; ++index) {
-    const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
-    simulate_visibilities(setup, index, rotations_at(index), tool.common().threads, data, uvw_m);
+    const UtcTime time = time_of(index);
+    sums.simulate(index, time.mjd_seconds(), sky_rotations(frame, time, scene, phase_centre), data, uvw_m);
     if (!std::all_of(data.begin(), data.end(), [](const std::complex<float>& v) {
           return std::isfinite(v.real()) && std::isfinite(v.imag());
         }))
@@ -220,9 +206,9 @@ int main(int argc, char** argv) {
     if (tool.common().output.empty()) tool.common().output = "-";
     check(options, tool.common().output);
     if (!tool.common().dry_run) check_output(tool.common().output, tool.common().overwrite);
-    tool.device(CudaSupport::none);
-    tool.stage("simulate");
     const OutputKind kind = kind_of(tool.common().output);
+    if (kind != OutputKind::visibilities) tool.device(CudaSupport::none);
+    tool.stage("simulate");
     if (kind == OutputKind::ionosphere) return run_ionosphere(tool, options);
     const Scene scene = load_scene(options);
     set_finest_fringe(finest_fringe_rad(scene.layout, options.freq_hz));
