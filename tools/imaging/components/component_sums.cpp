@@ -46,6 +46,12 @@ simulate::StationMatrices station_matrices(std::int64_t slot, const StationSight
     sight.aterms->evaluate_at(slot, sight.channel_hz[chan], sight.centre, part(first, jones.extent(1)),
                               sight.n_threads, jones);
   };
+  matrices.phased = sight.aterms->phased_beams();
+  matrices.evaluate_phased = [=](std::size_t chan, std::size_t first, PhasedChannel& channel,
+                                 View<double, 2> directions, View<Complex, 3> elements) {
+    sight.aterms->evaluate_phased(slot, sight.channel_hz[chan], part(first, directions.extent(0)),
+                                  sight.n_threads, channel, directions, elements);
+  };
   return matrices;
 }
 

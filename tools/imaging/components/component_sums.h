@@ -48,7 +48,7 @@ struct StationSight {
   const std::vector<SkyDirection>& directions;
   unsigned n_threads = 1;
 };
-/// Of a slot of time.
+/// Of a slot of time. A GPU sums over the elements of stations where the A-terms are nothing but their beams.
 simulate::StationMatrices station_matrices(std::int64_t slot, const StationSight& sight);
 
 class ComponentSums {
