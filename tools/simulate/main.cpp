@@ -2,6 +2,7 @@
 // simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set; random ionospheres.
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "libcore/aterms/aterms.h"
 #include "libcore/files/output.h"
@@ -11,6 +12,7 @@
 #include "libcore/visibility/stokes.h"
 #include "libcore/voltage/array_delays.h"
 #include "tools/imaging/components/component_sums.h"
+#include "tools/simulate/emitter_sight.h"
 #include "tools/simulate/live_clock.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/setup.h"
@@ -30,6 +32,16 @@ struct Block {
   std::vector<std::uint8_t> stream;  ///< [time][chan][ant][pol], encoded
 };
 
+/// Of --aterms; null without.
+std::unique_ptr<AtermModel> open_aterms_of(const SimulateOptions& options, const Scene& scene,
+                                           bool are_circular) {
+  if (options.aterms.empty()) return nullptr;
+  set_beam_data_folder(options.beam_data);
+  ArrayTables tables;
+  if (!options.like.empty()) tables.sets = {options.like};
+  return open_aterms(options.aterms, scene.layout, are_circular, tables);
+}
+
 void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene) {
   const unsigned n_threads = tool.common().threads;
   const SkyFrame frame(*scene.layout.site);
@@ -37,6 +49,13 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   if (scene.ionosphere)
     setup.ionosphere_rate_rad_s = ionosphere_rate_rad_s(frame, scene, setup.emitters, options.duration_s,
                                                         options.freq_hz - 0.5 * options.bandwidth_hz);
+  std::optional<EmitterSight> sight;
+  const std::unique_ptr<AtermModel> aterms = open_aterms_of(options, scene, false);
+  if (aterms) {
+    const UtcTime half = sample_time(scene.start, 1, 0.5 * options.duration_s);
+    sight.emplace(*aterms, setup, scene.field ? scene.field->phase_centre : frame.zenith(half), n_threads);
+    setup.received = sight->received(half.mjd_seconds());
+  }
   const simulate::VoltagePlan plan = plan_voltages(setup, n_threads);
   const double sample_s = 1 / plan.sample_rate_hz;
   const std::int64_t n_samples = std::llround(options.duration_s / sample_s);
@@ -48,7 +67,8 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
     for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
     print_plan(tool, options, scene, plan, n_samples);
   }
-  check_memory(tool, double(plan.memory_bytes), "simulate fewer channels or antennas");
+  check_memory(tool, double(plan.memory_bytes) + (sight ? sight->bytes() : 0),
+               "simulate fewer channels or antennas");
   if (tool.common().dry_run) return;
 
   VoltageWriter writer(tool.common().output, voltage_header(tool, options, scene, plan),
@@ -58,8 +78,10 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   const std::int64_t hop = static_cast<std::int64_t>(plan.hop), n_blocks = (n_samples + hop - 1) / hop;
   std::vector<Vec3> at_edge = emitter_directions(frame, scene.start, emitters);
   const auto see_through = [&](simulate::BlockDirections& directions, std::int64_t block) {
-    const std::size_t step = scene.ionosphere->step_of(
-        middle_of_block(scene.start, sample_s, block, hop, n_samples).mjd_seconds());
+    const double middle_mjd_s = middle_of_block(scene.start, sample_s, block, hop, n_samples).mjd_seconds();
+    if (sight) directions.jones = sight->at(middle_mjd_s);
+    if (!scene.ionosphere) return;
+    const std::size_t step = scene.ionosphere->step_of(middle_mjd_s);
     const auto& antennas = scene.layout.antennas;
     directions.start_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.start);
     directions.end_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.end);
@@ -76,7 +98,7 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
         block.directions.start = at_edge;
         at_edge = emitter_directions(frame, sample_time(scene.start, next * hop, sample_s), emitters);
         block.directions.end = at_edge;
-        if (scene.ionosphere) see_through(block.directions, block.index);
+        see_through(block.directions, block.index);
         return true;
       },
       [&](Block& block) {
@@ -116,13 +138,7 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
       scene.field && !options.given("--phase-centre") ? scene.field->phase_centre
       : options.phase_centre == "zenith"              ? frame.zenith(middle)
                                                       : parse_sky_direction(options.phase_centre);
-  std::unique_ptr<AtermModel> aterms;
-  if (!options.aterms.empty()) {
-    set_beam_data_folder(options.beam_data);
-    ArrayTables tables;
-    if (!options.like.empty()) tables.sets = {options.like};
-    aterms = open_aterms(options.aterms, scene.layout, are_circular(setup.products), tables);
-  }
+  const std::unique_ptr<AtermModel> aterms = open_aterms_of(options, scene, are_circular(setup.products));
   const auto time_of = [&](std::int64_t index) {
     return sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
   };
