@@ -22,7 +22,7 @@ using D = hn::CappedTag<float, kPhaseGroup>;
 using V = hn::Vec<D>;
 
 /// Accumulators stay in registers over the emitters; each bin is written once.
-template <unsigned Order>
+template <unsigned Order, bool has_jones>
 void delay_sum_order(const DelaySumInput& input, View<std::complex<float>, 3> sums) {
   const D d;
   const std::size_t lanes = hn::Lanes(d), n_bins = sums.extent(2), n_visible = input.visible.size();
@@ -44,6 +44,19 @@ void delay_sum_order(const DelaySumInput& input, View<std::complex<float>, 3> su
       V xi = hn::MulAdd(x_im, phase_re, hn::Mul(x_re, phase_im));
       V yr = hn::NegMulAdd(y_im, phase_im, hn::Mul(y_re, phase_re));
       V yi = hn::MulAdd(y_im, phase_re, hn::Mul(y_re, phase_im));
+      if constexpr (has_jones) {
+        const float* j = &input.jones(s, 0);
+        const auto seen = [&](const float* row, V& re, V& im) HWY_ATTR {
+          const V a_re = hn::Set(d, row[0]), a_im = hn::Set(d, row[1]), b_re = hn::Set(d, row[2]),
+                  b_im = hn::Set(d, row[3]);
+          re = hn::NegMulAdd(b_im, yi, hn::MulAdd(b_re, yr, hn::NegMulAdd(a_im, xi, hn::Mul(a_re, xr))));
+          im = hn::MulAdd(b_im, yr, hn::MulAdd(b_re, yi, hn::MulAdd(a_im, xr, hn::Mul(a_re, xi))));
+        };
+        V seen_re[2], seen_im[2];
+        seen(j, seen_re[0], seen_im[0]);
+        seen(j + 4, seen_re[1], seen_im[1]);
+        xr = seen_re[0], xi = seen_im[0], yr = seen_re[1], yi = seen_im[1];
+      }
       const V rate = hn::Set(d, input.rate[s]);
       for (unsigned k = 0; k <= Order; ++k) {
         re_x[k] = hn::Add(re_x[k], xr), im_x[k] = hn::Add(im_x[k], xi);
@@ -71,19 +84,24 @@ void delay_sum_order(const DelaySumInput& input, View<std::complex<float>, 3> su
   }
 }
 
-void delay_sum_any(const DelaySumInput& input, View<std::complex<float>, 3> sums) {
+template <bool has_jones>
+void delay_sum_through(const DelaySumInput& input, View<std::complex<float>, 3> sums) {
   switch (sums.extent(1)) {
     case 1:
-      return delay_sum_order<0>(input, sums);
+      return delay_sum_order<0, has_jones>(input, sums);
     case 2:
-      return delay_sum_order<1>(input, sums);
+      return delay_sum_order<1, has_jones>(input, sums);
     case 3:
-      return delay_sum_order<2>(input, sums);
+      return delay_sum_order<2, has_jones>(input, sums);
     case 4:
-      return delay_sum_order<3>(input, sums);
+      return delay_sum_order<3, has_jones>(input, sums);
     default:
-      return delay_sum_order<kMaxTaylorOrder>(input, sums);
+      return delay_sum_order<kMaxTaylorOrder, has_jones>(input, sums);
   }
+}
+
+void delay_sum_any(const DelaySumInput& input, View<std::complex<float>, 3> sums) {
+  input.jones.size() > 0 ? delay_sum_through<true>(input, sums) : delay_sum_through<false>(input, sums);
 }
 
 }  // namespace apsyn::simulate::HWY_NAMESPACE
@@ -125,7 +143,8 @@ void delay_sum(const DelaySumInput& input, View<std::complex<float>, 3> sums) {
   if (sums.extent(0) != 2 || sums.extent(1) < 1 || sums.extent(1) > kMaxTaylorOrder + 1 ||
       n_bins % (2 * kPhaseGroup) != 0 || input.spectra.extent(3) != n_bins || input.spectra.extent(1) != 2 ||
       input.relative_freq.extent(0) != n_bins || input.coarse.extent(0) != input.visible.size() ||
-      input.rate.size() != input.visible.size())
+      input.rate.size() != input.visible.size() ||
+      (input.jones.size() > 0 && input.jones.shape() != std::array<std::size_t, 2>{input.visible.size(), 8}))
     throw std::invalid_argument("delay_sum: shapes disagree");
   HWY_DYNAMIC_DISPATCH(delay_sum_any)(input, sums);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sum over emitters of one antenna's delayed spectra, the inner loop of the voltage simulator:
-//   A_k(nu) = (i nu / nu_c)^k sum_s rho_s^k X_s(nu) exp(2 pi i nu tau_s + i phi_s(nu)),   k = 0 .. order,
-// where phi_s is the phase that the ionosphere adds.
+//   A_k(nu) = (i nu / nu_c)^k sum_s rho_s^k J_s X_s(nu) exp(2 pi i nu tau_s + i phi_s(nu)),   k = 0 .. order,
+// where phi_s is the phase that the ionosphere adds, and J_s the antenna's A-term.
 #pragma once
 
 #include <complex>
@@ -21,6 +21,7 @@ struct DelaySumInput {
   Buffer<float, 3> coarse;           ///< [visible][bin / kPhaseGroup][re, im]: phase at the group's first bin
   Buffer<float, 3> fine;             ///< [visible][re, im][kPhaseGroup]: phase beyond the group's first bin
   std::vector<float> rate;           ///< [visible]: rho_s
+  Buffer<float, 2> jones;            ///< [visible][XX XY YX YY re, im], or of no size: the unit matrix
   View<const float, 1> relative_freq;  ///< [bin]: nu / nu_c
 };
 

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "kernels/simulate/component_geometry.h"
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
 #include "libcore/beams/phased_beams.h"
@@ -47,6 +49,9 @@ class DeviceComponents {
   virtual ~DeviceComponents() = default;
   /// 1, Stokes I, or 4: I Q U V as stokes_of(), or through matrices XX XY YX YY.
   virtual std::size_t n_planes() const = 0;
+  /// Where components are from now on, to rows whose u, v and w are coordinates in any frame, for example
+  /// that of the horizon, in which the sky turns. std::invalid_argument unless there is one place for each.
+  virtual void place(std::span<const ComponentPlace> places) = 0;
   /// uvw_m [row][3], path_m [row] or empty, data [row][chan][plane], which is overwritten when this returns.
   /// std::invalid_argument when the shapes disagree.
   virtual void predict(View<const double, 2> uvw_m, View<const double, 1> path_m,

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numbers>
 
 #include "kernels/simulate/channel_runs.h"
-#include "kernels/simulate/component_geometry.h"
 #include "kernels/simulate/components.h"
 #include "libcore/base/constants.h"
 
@@ -35,6 +35,18 @@ constexpr std::size_t kLeastTileRows = 64;
 
 }  // namespace
 
+TermComponent term_component(const ComponentPlace& place) {
+  TermComponent term{};
+  term.is_extended = place.geometry.is_extended || !place.is_up;
+  term.least_m2 = place.is_up ? 0 : std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < 3; ++i) {
+    term.path[i] = place.geometry.path[i];
+    term.major_axis[i] = static_cast<float>(place.geometry.major_axis[i]);
+    term.minor_axis[i] = static_cast<float>(place.geometry.minor_axis[i]);
+  }
+  return term;
+}
+
 TermTables make_term_tables(const SkyModel& sky, const SkyDirection& centre,
                             const std::vector<double>& channel_hz, bool through) {
   TermTables tables;
@@ -57,14 +69,7 @@ TermTables make_term_tables(const SkyModel& sky, const SkyDirection& centre,
   tables.brightness.resize(through ? n_components * tables.n_chan * 4 : 0);
   tables.stokes.resize(through ? 0 : tables.runs.size() * n_components * tables.n_planes * length / 4);
   for (std::size_t c = 0; c < n_components; ++c) {
-    const ComponentGeometry geometry = component_geometry(sky.components[c], centre);
-    TermComponent& to = tables.components.emplace_back();
-    to.is_extended = geometry.is_extended;
-    for (std::size_t i = 0; i < 3; ++i) {
-      to.path[i] = geometry.path[i];
-      to.major_axis[i] = static_cast<float>(geometry.major_axis[i]);
-      to.minor_axis[i] = static_cast<float>(geometry.minor_axis[i]);
-    }
+    tables.components.push_back(term_component({component_geometry(sky.components[c], centre)}));
     for (std::size_t r = 0; r < tables.runs.size(); ++r)
       for (std::size_t i = 0; i < tables.runs[r].n; ++i) {
         const std::size_t chan = tables.runs[r].first + i;

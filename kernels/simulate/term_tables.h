@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/simulate/component_geometry.h"
 #include "kernels/simulate/component_terms.h"
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
@@ -23,6 +24,8 @@ struct TermTables {
   std::vector<TermFluxes> stokes;  ///< [run][component][kRun][plane]; none through matrices
   std::vector<float> brightness;   ///< [component][chan][I Q U V], for matrices
 };
+
+TermComponent term_component(const ComponentPlace& place);
 
 /// Of a sky about a centre, for sums `through` matrices of stations or without.
 TermTables make_term_tables(const SkyModel& sky, const SkyDirection& centre,

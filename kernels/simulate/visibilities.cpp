@@ -51,24 +51,44 @@ Complex seen_coherency(const std::complex<float>* first, const std::array<double
 
 }  // namespace
 
-void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, const SkyRotations& rotations,
-                           unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m) {
+void check_visibilities(const VisibilitySetup& setup, const SkyRotations& rotations,
+                        View<const std::complex<float>, 3> data, View<const double, 2> uvw_m) {
   const std::size_t n_baselines = setup.baselines.size(), n_chan = setup.channel_hz.size();
-  const std::size_t n_products = setup.products.size(), n_components = setup.sky.components.size();
-  const bool has_ionosphere = rotations.tec_tecu.size() > 0;
-  if (data.shape() != View<std::complex<float>, 3>::Shape{n_baselines, n_chan, n_products} ||
-      uvw_m.shape() != View<double, 2>::Shape{n_baselines, 3} || rotations.component.size() != n_components ||
-      (has_ionosphere &&
-       rotations.tec_tecu.shape() != View<double, 2>::Shape{n_components, setup.antenna_enu_m.size()}))
+  const std::size_t n_components = setup.sky.components.size(), n_ant = setup.antenna_enu_m.size();
+  using Shape2 = std::array<std::size_t, 2>;
+  if (data.shape() != std::array<std::size_t, 3>{n_baselines, n_chan, setup.products.size()} ||
+      uvw_m.shape() != Shape2{n_baselines, 3} || rotations.component.size() != n_components ||
+      (rotations.tec_tecu.size() > 0 && rotations.tec_tecu.shape() != Shape2{n_components, n_ant}))
     throw std::invalid_argument("simulate_visibilities: shapes disagree");
-  const bool has_aterms = rotations.jones.size() > 0;
-  if (has_aterms && rotations.jones.shape() != View<const std::complex<float>, 4>::Shape{
-                                                   n_chan, setup.antenna_enu_m.size(), n_components, 4})
+  if (rotations.jones.size() > 0 &&
+      rotations.jones.shape() != std::array<std::size_t, 4>{n_chan, n_ant, n_components, 4})
     throw std::invalid_argument("simulate_visibilities: the shape of the A-terms is wrong");
   for (Product product : setup.products)
     if (product < Product::RR)
       throw std::invalid_argument("simulate_visibilities: products are XX .. YY or RR .. LL");
+}
 
+std::vector<Complex> visibility_noise(const VisibilitySetup& setup, std::int64_t index,
+                                      std::size_t baseline) {
+  const std::size_t n_values = setup.channel_hz.size() * setup.products.size();
+  if (!(setup.sefd_jy > 0)) return std::vector<Complex>(n_values);
+  std::vector<std::complex<float>> noise(n_values);
+  const std::int64_t per_integration = static_cast<std::int64_t>(n_values + n_values % 2);
+  gaussian_noise(setup.seed, {NoiseKind::visibility, static_cast<std::uint32_t>(baseline), 0, 0},
+                 index * per_integration, noise);
+  const double sigma =
+      setup.sefd_jy / std::sqrt(setup.channel_width_hz * setup.integration_s);  // of both parts
+  std::vector<Complex> noise_jy;
+  for (const std::complex<float>& value : noise) noise_jy.push_back(sigma * Complex(value));
+  return noise_jy;
+}
+
+void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, const SkyRotations& rotations,
+                           unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m) {
+  check_visibilities(setup, rotations, data, uvw_m);
+  const std::size_t n_baselines = setup.baselines.size(), n_chan = setup.channel_hz.size();
+  const std::size_t n_products = setup.products.size(), n_components = setup.sky.components.size();
+  const bool has_ionosphere = rotations.tec_tecu.size() > 0, has_aterms = rotations.jones.size() > 0;
   Buffer<Complex, 3> brightness({n_components, n_chan, n_products});
   std::vector<std::array<double, 4>> stokes_jy;  // [component][chan]
   for (std::size_t s = 0; s < n_components; ++s)
@@ -78,8 +98,6 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
         brightness(s, chan, p) = coherency(stokes_jy.back(), setup.products[p]);
     }
 
-  const double sigma =
-      setup.sefd_jy / std::sqrt(setup.channel_width_hz * setup.integration_s);  // of both parts
   parallel_for(n_threads, n_baselines, [&](std::size_t b, unsigned) {
     const Vec3 baseline_m =
         setup.antenna_enu_m[setup.baselines[b].ant1] - setup.antenna_enu_m[setup.baselines[b].ant2];
@@ -94,12 +112,7 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
             rotations.tec_tecu(s, setup.baselines[b].ant1) - rotations.tec_tecu(s, setup.baselines[b].ant2);
     }
 
-    std::vector<std::complex<float>> noise(n_chan * n_products);
-    if (setup.sefd_jy > 0) {
-      const std::int64_t per_integration = static_cast<std::int64_t>(noise.size() + noise.size() % 2);
-      gaussian_noise(setup.seed, {NoiseKind::visibility, static_cast<std::uint32_t>(b), 0, 0},
-                     index * per_integration, noise);
-    }
+    const std::vector<Complex> noise_jy = visibility_noise(setup, index, b);
     std::vector<Complex> sum(n_products);
     for (std::size_t chan = 0; chan < n_chan; ++chan) {
       const double wavenumber = setup.channel_hz[chan] / kSpeedOfLight_m_s;  // turns per metre
@@ -120,7 +133,7 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
         for (std::size_t p = 0; p < n_products; ++p) sum[p] += brightness(s, chan, p) * phase;
       }
       for (std::size_t p = 0; p < n_products; ++p)
-        data(b, chan, p) = std::complex<float>(sum[p] + sigma * Complex(noise[chan * n_products + p]));
+        data(b, chan, p) = std::complex<float>(sum[p] + noise_jy[chan * n_products + p]);
     }
   });
 }

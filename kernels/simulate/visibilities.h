@@ -48,4 +48,11 @@ struct SkyRotations {
 void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, const SkyRotations& rotations,
                            unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m);
 
+/// What both of these and device_visibilities.h begin with.
+void check_visibilities(const VisibilitySetup& setup, const SkyRotations& rotations,
+                        View<const std::complex<float>, 3> data, View<const double, 2> uvw_m);
+/// Noise of one baseline in Jy, [chan][product], zeros without any; `index` as above.
+std::vector<std::complex<double>> visibility_noise(const VisibilitySetup& setup, std::int64_t index,
+                                                   std::size_t baseline);
+
 }  // namespace apsyn::simulate

@@ -172,6 +172,17 @@ void VoltageSimulator::State::make_antenna(std::int64_t first, const BlockDirect
   delays.relative_freq = relative_freq;
   delays.visible = visible;
   delays.rate.clear();
+  if (directions.jones) {
+    delays.jones.resize_for_overwrite({visible.size(), 8});
+    for (std::size_t s = 0; s < visible.size(); ++s)
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::complex<float> value = (*directions.jones)(chan, ant, visible[s], i);
+        delays.jones(s, 2 * i) = value.real();
+        delays.jones(s, 2 * i + 1) = value.imag();
+      }
+  } else {
+    delays.jones.resize({0, 8});
+  }
   work.rays.clear();
   for (std::size_t index : visible) {
     const double start_m = dot(setup.antenna_enu_m[ant], directions.start[index]);
@@ -259,6 +270,8 @@ void VoltageSimulator::simulate(std::int64_t block, const BlockDirections& direc
   if (directions.start.size() != n_emitters || directions.end.size() != n_emitters || n_time > s.plan.hop ||
       !fits(directions.start_tec_tecu) || !fits(directions.end_tec_tecu) ||
       directions.start_tec_tecu.size() != directions.end_tec_tecu.size() ||
+      (directions.jones && directions.jones->view().shape() !=
+                               std::array<std::size_t, 4>{s.setup.n_chan, n_ant, n_emitters, 4}) ||
       stream.size() != n_time * s.plan.time_bytes)
     throw std::invalid_argument("VoltageSimulator: shapes disagree");
   const std::int64_t first = block * static_cast<std::int64_t>(s.plan.hop);

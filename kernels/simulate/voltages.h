@@ -19,7 +19,8 @@
 // exact over the whole channel but for the ideal filter's response beyond `guard` samples: noise of about
 // 3e-5 of the power, within 1 / guard of the channel's edges.
 //
-// A gain multiplies E_i, and receiver noise is added to that.
+// Seen through A-terms X_s is J_si X_s, J of the centre of the channel, constant over a block: of the slot of
+// the block's middle. A gain multiplies E_i, and receiver noise is added to that.
 //
 // Threads own whole emitters, then whole antennas; noise is a function of (seed, stream, sample), so results
 // do not depend on the number of threads.
@@ -55,7 +56,9 @@ struct VoltageSetup {
   std::optional<PulsarSignal> pulsar;
   double ionosphere_rate_rad_s = 0;  ///< the fastest change of a phase that the ionosphere makes
   double sefd_jy = 0;                ///< of each input; 0 = no receiver noise
-  std::vector<GainTrack> gains;      ///< [ant * 2 + pol] of the sky's field, not of the noise; empty = 1
+  /// [emitter] the power that antennas receive on average over its flux, through A-terms; empty: 1
+  std::vector<double> received;
+  std::vector<GainTrack> gains;  ///< [ant * 2 + pol] of the sky's field, not of the noise; empty = 1
   std::uint64_t seed = 0;
   unsigned n_bit = 8;  ///< per component: 4, 8 or 32
   double dropped_fraction = 0;
@@ -86,6 +89,8 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads);
 struct BlockDirections {
   std::vector<Vec3> start, end;                    ///< [emitter]
   Buffer<double, 2> start_tec_tecu, end_tec_tecu;  ///< [emitter][ant] along the rays; of no size without one
+  /// A-terms at the centre of each channel [chan][ant][emitter][XX XY YX YY]; null without.
+  std::shared_ptr<const Buffer<std::complex<float>, 4>> jones{};
 };
 
 class VoltageSimulator {

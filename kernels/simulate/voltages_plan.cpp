@@ -74,8 +74,9 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads) {
         farthest_m, format_frequency(plan.sample_rate_hz), kTaylorError);
 
   double power_jy = setup.sefd_jy;
-  for (const Emitter& emitter : setup.emitters)
-    power_jy += emitter.fraction * flux_at(setup.sky.components[emitter.component], setup.freq_hz)[0];
+  for (std::size_t s = 0; s < setup.emitters.size(); ++s)
+    power_jy += (setup.received.empty() ? 1 : setup.received[s]) * setup.emitters[s].fraction *
+                flux_at(setup.sky.components[setup.emitters[s].component], setup.freq_hz)[0];
   if (!(power_jy > 0)) throw UsageError("neither sky nor receiver noise: give --sky, --noise or both");
   plan.step = setup.n_bit == 32 ? 1.0 : std::sqrt(0.5 * power_jy) / optimum_rms_steps(setup.n_bit);
   plan.scale = plan.step / correlation_gain(setup.n_bit);

@@ -54,6 +54,8 @@ expect_exit 2 simulate $common --phase-centre here -o x.ms
 expect_exit 2 simulate $common --max-memory 1MB -o x.dada
 expect_stderr "--max-memory"
 expect_exit 4 simulate $common --device cuda -o x.dada
+expect_exit 4 simulate $noisy --duration 1s --device cuda:99 -o x.ms
+expect_stderr "cuda:99"
 expect_exit 1 simulate $common -o missing/x.dada
 expect_exit 1 simulate --array array.csv --sky missing.txt -o x.dada
 expect_stderr "missing.txt"

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/simulate/device_components.h"
 #include "libcore/base/view.h"
 #include "libcore/sky/sky_model.h"
 
@@ -37,6 +38,18 @@ struct ComponentCase {
                       0.7f * float(at) - 1.3f * float(i * component % 7) + 0.1f * float(chan) + float(slot));
   }
 };
+
+/// Matrices of a case; `n_made` counts those of a channel.
+inline simulate::StationMatrices station_matrices(const ComponentCase& of, std::size_t* n_made = nullptr) {
+  return {of.slot, of.n_stations,
+          [&of, n_made](std::size_t chan, std::size_t first, View<std::complex<float>, 3> jones) {
+            for (std::size_t station = 0; station < jones.extent(0); ++station)
+              for (std::size_t c = 0; c < jones.extent(1); ++c)
+                for (std::size_t i = 0; i < 4; ++i)
+                  jones(station, c, i) = of.jones(chan, station, first + c, i);
+            if (n_made != nullptr) *n_made += jones.extent(1);
+          }};
+}
 
 /// Even steps, a gap, a jump downwards: runs of all lengths, and channels by themselves.
 inline std::vector<double> uneven_channels() {

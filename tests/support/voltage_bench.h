@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "kernels/simulate/voltages.h"
@@ -14,6 +15,7 @@
 namespace apsyn::bench {
 
 using Samples = std::vector<std::complex<float>>;
+using Matrices = std::shared_ptr<const Buffer<std::complex<float>, 4>>;  ///< [chan][ant][emitter][4]
 
 /// A direction that turns with the Earth at latitude -26.7 deg.
 struct Star {
@@ -48,12 +50,13 @@ inline simulate::VoltageSetup setup_of(const std::vector<std::array<double, 4>>&
 /// The encoded stream of n_time samples.
 inline std::vector<std::uint8_t> stream_of(const simulate::VoltageSetup& setup,
                                            const std::vector<Star>& stars, std::size_t n_time,
-                                           unsigned n_threads = 2) {
+                                           unsigned n_threads = 2, const Matrices& jones = nullptr) {
   const simulate::VoltagePlan plan = plan_voltages(setup, n_threads);
   simulate::VoltageSimulator simulator(setup, plan, n_threads);
   std::vector<std::uint8_t> stream(n_time * plan.time_bytes, 0xaa);
   for (std::size_t block = 0; block * plan.hop < n_time; ++block) {
     simulate::BlockDirections directions;
+    directions.jones = jones;
     const double start_s = static_cast<double>(block * plan.hop) / plan.sample_rate_hz;
     for (const Star& star : stars) {
       directions.start.push_back(star.at(start_s));

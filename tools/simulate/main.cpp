@@ -11,10 +11,13 @@
 #include "libcore/system/parallel.h"
 #include "libcore/visibility/stokes.h"
 #include "libcore/voltage/array_delays.h"
+#include "tools/imaging/components/component_sums.h"
+#include "tools/simulate/emitter_sight.h"
 #include "tools/simulate/live_clock.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/setup.h"
 #include "tools/simulate/sky_over_site.h"
+#include "tools/simulate/visibility_sums.h"
 
 namespace apsyn {
 namespace {
@@ -29,6 +32,16 @@ struct Block {
   std::vector<std::uint8_t> stream;  ///< [time][chan][ant][pol], encoded
 };
 
+/// Of --aterms; null without.
+std::unique_ptr<AtermModel> open_aterms_of(const SimulateOptions& options, const Scene& scene,
+                                           bool are_circular) {
+  if (options.aterms.empty()) return nullptr;
+  set_beam_data_folder(options.beam_data);
+  ArrayTables tables;
+  if (!options.like.empty()) tables.sets = {options.like};
+  return open_aterms(options.aterms, scene.layout, are_circular, tables);
+}
+
 void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene) {
   const unsigned n_threads = tool.common().threads;
   const SkyFrame frame(*scene.layout.site);
@@ -36,6 +49,13 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   if (scene.ionosphere)
     setup.ionosphere_rate_rad_s = ionosphere_rate_rad_s(frame, scene, setup.emitters, options.duration_s,
                                                         options.freq_hz - 0.5 * options.bandwidth_hz);
+  std::optional<EmitterSight> sight;
+  const std::unique_ptr<AtermModel> aterms = open_aterms_of(options, scene, false);
+  if (aterms) {
+    const UtcTime half = sample_time(scene.start, 1, 0.5 * options.duration_s);
+    sight.emplace(*aterms, setup, scene.field ? scene.field->phase_centre : frame.zenith(half), n_threads);
+    setup.received = sight->received(half.mjd_seconds());
+  }
   const simulate::VoltagePlan plan = plan_voltages(setup, n_threads);
   const double sample_s = 1 / plan.sample_rate_hz;
   const std::int64_t n_samples = std::llround(options.duration_s / sample_s);
@@ -47,7 +67,8 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
     for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
     print_plan(tool, options, scene, plan, n_samples);
   }
-  check_memory(tool, double(plan.memory_bytes), "simulate fewer channels or antennas");
+  check_memory(tool, double(plan.memory_bytes) + (sight ? sight->bytes() : 0),
+               "simulate fewer channels or antennas");
   if (tool.common().dry_run) return;
 
   VoltageWriter writer(tool.common().output, voltage_header(tool, options, scene, plan),
@@ -57,8 +78,10 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   const std::int64_t hop = static_cast<std::int64_t>(plan.hop), n_blocks = (n_samples + hop - 1) / hop;
   std::vector<Vec3> at_edge = emitter_directions(frame, scene.start, emitters);
   const auto see_through = [&](simulate::BlockDirections& directions, std::int64_t block) {
-    const std::size_t step = scene.ionosphere->step_of(
-        middle_of_block(scene.start, sample_s, block, hop, n_samples).mjd_seconds());
+    const double middle_mjd_s = middle_of_block(scene.start, sample_s, block, hop, n_samples).mjd_seconds();
+    if (sight) directions.jones = sight->at(middle_mjd_s);
+    if (!scene.ionosphere) return;
+    const std::size_t step = scene.ionosphere->step_of(middle_mjd_s);
     const auto& antennas = scene.layout.antennas;
     directions.start_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.start);
     directions.end_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.end);
@@ -75,7 +98,7 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
         block.directions.start = at_edge;
         at_edge = emitter_directions(frame, sample_time(scene.start, next * hop, sample_s), emitters);
         block.directions.end = at_edge;
-        if (scene.ionosphere) see_through(block.directions, block.index);
+        see_through(block.directions, block.index);
         return true;
       },
       [&](Block& block) {
@@ -102,16 +125,6 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   tool.report_rate(static_cast<double>(n_samples) * sample_s, "s of data");
 }
 
-/// jones [chan][ant][component][4] of all components.
-void evaluate_aterms(AtermModel& model, std::int64_t slot, const simulate::VisibilitySetup& setup,
-                     const SkyDirection& centre, unsigned n_threads, Buffer<std::complex<float>, 4>& jones) {
-  std::vector<SkyDirection> directions;
-  for (const SkyComponent& component : setup.sky.components) directions.push_back(component.direction);
-  jones.resize({setup.channel_hz.size(), model.n_stations(), directions.size(), 4});
-  for (std::size_t chan = 0; chan < setup.channel_hz.size(); ++chan)
-    model.evaluate_at(slot, setup.channel_hz[chan], centre, directions, n_threads, jones.view()[chan]);
-}
-
 void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& scene) {
   const SkyFrame frame(*scene.layout.site);
   const simulate::VisibilitySetup setup = visibility_setup(options, scene);
@@ -125,28 +138,17 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
       scene.field && !options.given("--phase-centre") ? scene.field->phase_centre
       : options.phase_centre == "zenith"              ? frame.zenith(middle)
                                                       : parse_sky_direction(options.phase_centre);
-  std::unique_ptr<AtermModel> aterms;
-  if (!options.aterms.empty()) {
-    set_beam_data_folder(options.beam_data);
-    ArrayTables tables;
-    if (!options.like.empty()) tables.sets = {options.like};
-    aterms = open_aterms(options.aterms, scene.layout, are_circular(setup.products), tables);
-  }
-  Buffer<std::complex<float>, 4> jones;
-  std::optional<std::int64_t> slot;  // of the matrices
-  const auto rotations_at = [&](std::int64_t index) {
-    const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
-    simulate::SkyRotations rotations = sky_rotations(frame, time, scene, phase_centre);
-    if (!aterms) return rotations;
-    if (const std::int64_t own = aterms->slot_of(time.mjd_seconds()); slot != own) {
-      evaluate_aterms(*aterms, own, setup, phase_centre, tool.common().threads, jones);
-      slot = own;
-    }
-    rotations.jones = jones;
-    return rotations;
+  const std::unique_ptr<AtermModel> aterms = open_aterms_of(options, scene, are_circular(setup.products));
+  const auto time_of = [&](std::int64_t index) {
+    return sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
   };
   if (scene.ionosphere)  // whether it covers the observation is known at its ends
-    for (const std::int64_t index : {std::int64_t{0}, n_integrations - 1}) rotations_at(index);
+    for (const std::int64_t index : {std::int64_t{0}, n_integrations - 1})
+      sky_rotations(frame, time_of(index), scene, phase_centre);
+  const double n_terms =
+      double(setup.baselines.size() * options.n_chan * scene.sky.components.size()) * double(n_integrations);
+  const VisibilitySumsSetup sums_setup{phase_centre, aterms.get(), scene.ionosphere.has_value(),
+                                       imaging::component_device(tool, n_terms, {}), tool.common().threads};
   if (tool.common().dry_run) {
     for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
     tool.print(fmt::format("{} baselines, {} channels, {} products, {} integrations", setup.baselines.size(),
@@ -157,22 +159,22 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   check_memory(
       tool,
       double(setup.baselines.size()) * (double(options.n_chan * setup.products.size()) * kValueBytes + 200) +
-          (aterms ? double(options.n_chan * scene.layout.antennas.size() * scene.sky.components.size()) * 32
-                  : 0),
+          visibility_sums_bytes(setup, sums_setup),
       "simulate fewer channels or antennas");
   if (tool.common().dry_run) return;
 
   MeasurementSetWriter writer(tool.common().output, ms_description(tool, scene, setup, phase_centre),
                               tool.common().overwrite);
   if (!options.like.empty()) writer.add_subtables_of(options.like);
+  VisibilitySums sums(setup, sums_setup);
   Buffer<std::complex<float>, 3> data({setup.baselines.size(), options.n_chan, setup.products.size()});
   Buffer<float, 3> weight(data.shape());
   Buffer<double, 2> uvw_m({setup.baselines.size(), 3});
   weight.fill(1);
   Progress progress(tool, "simulating", static_cast<double>(n_integrations), "integrations");
   for (std::int64_t index = 0; index < n_integrations; ++index) {
-    const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
-    simulate_visibilities(setup, index, rotations_at(index), tool.common().threads, data, uvw_m);
+    const UtcTime time = time_of(index);
+    sums.simulate(index, time.mjd_seconds(), sky_rotations(frame, time, scene, phase_centre), data, uvw_m);
     if (!std::all_of(data.begin(), data.end(), [](const std::complex<float>& v) {
           return std::isfinite(v.real()) && std::isfinite(v.imag());
         }))
@@ -220,9 +222,9 @@ int main(int argc, char** argv) {
     if (tool.common().output.empty()) tool.common().output = "-";
     check(options, tool.common().output);
     if (!tool.common().dry_run) check_output(tool.common().output, tool.common().overwrite);
-    tool.device(CudaSupport::none);
-    tool.stage("simulate");
     const OutputKind kind = kind_of(tool.common().output);
+    if (kind != OutputKind::visibilities) tool.device(CudaSupport::none);
+    tool.stage("simulate");
     if (kind == OutputKind::ionosphere) return run_ionosphere(tool, options);
     const Scene scene = load_scene(options);
     set_finest_fringe(finest_fringe_rad(scene.layout, options.freq_hz));

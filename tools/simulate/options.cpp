@@ -35,6 +35,10 @@ void declare(Tool& tool, SimulateOptions& options) {
                     "sky model in WSClean/BBS text form (default: receiver noise only)"),
       tool.add_file("--ionosphere", options.ionosphere,
                     "screens that the sky is seen through, see apsyn-ionosphere(5) (default: none)"),
+      tool.add_file("--aterms", options.aterms,
+                    "let the antennas see the sky through A-terms: a configuration, apsyn-aterms(5)"),
+      app.add_option("--beam-data", options.beam_data, "folder of beams' coefficients, searched first")
+          ->type_name("FOLDER"),
       app.add_option("--site", options.site, "where the array stands (default: as the array says)")
           ->type_name("LAT,LON,ALT"),
       tool.add_frequency("--freq", options.freq_hz, "centre of the band (default 150MHz)"),
@@ -74,10 +78,6 @@ void declare(Tool& tool, SimulateOptions& options) {
       tool.add_duration("--integration", options.integration_s, "of the visibilities (default 1s)"),
       app.add_option("--pol", options.products, "products of the visibilities (default XX,XY,YX,YY)")
           ->type_name("LIST"),
-      tool.add_file("--aterms", options.aterms,
-                    "let the antennas see the sky through A-terms: a configuration, apsyn-aterms(5)"),
-      app.add_option("--beam-data", options.beam_data, "folder of beams' coefficients, searched first")
-          ->type_name("FOLDER"),
   };
   tool.heading("Random ionosphere");
   const std::vector<CLI::Option*> of_screens = {

@@ -73,6 +73,17 @@ class Engine final : public DeviceComponents {
 
   std::size_t n_planes() const override { return tables_.n_planes; }
 
+  void place(std::span<const ComponentPlace> places) override {
+    if (places.size() != tables_.components.size())
+      throw std::invalid_argument("DeviceComponents: places of other components");
+    for (std::size_t c = 0; c < places.size(); ++c) tables_.components[c] = term_component(places[c]);
+    cuda_check(cudaSetDevice(setup_.device_index), "choosing the device");
+    cuda_check(cudaMemcpyAsync(components_.data(), tables_.components.data(),
+                               tables_.components.size() * sizeof(TermComponent), cudaMemcpyHostToDevice,
+                               compute_.get()),
+               "copying components to the device");
+  }
+
   void predict(View<const double, 2> uvw_m, View<const double, 1> path_m,
                View<std::complex<float>, 3> data) override {
     check(uvw_m, path_m, data, false);

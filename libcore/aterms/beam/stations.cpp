@@ -69,9 +69,10 @@ std::vector<std::shared_ptr<const Element>> open_elements(const AtermEntry& entr
     return {
         make_wave_element(open_oskar_waves(find_beam_file("oskar.h5", folders)), WaveConvention::skala40)};
   if (model == "skalow_feko") return {make_wave_element(open_skalow_waves(folders), WaveConvention::feko)};
+  if (model == "gridded_eep") return {make_grid_element(open_gridded_eep(entry.file("coefficients_path")))};
   throw DataError(
-      "{} = '{}': stations of OSKAR and SKA-Low have oskar_dipole, oskar_dipole_cos, skala40_wave or "
-      "skalow_feko",
+      "{} = '{}': stations of OSKAR and SKA-Low have oskar_dipole, oskar_dipole_cos, skala40_wave, "
+      "skalow_feko or gridded_eep",
       where, model);
 }
 
@@ -257,7 +258,7 @@ class StationPart final : public AtermPart {
 std::unique_ptr<AtermPart> open_aterm_stations(const AtermEntry& entry, const ArrayLayout& layout,
                                                const ArrayTables& tables) {
   entry.allow({"model", "data", "differential", "update_interval", "usechannelfreq", "element_response_model",
-               "beam_mode", "beam_normalisation_mode", "frequency_interpolation"});
+               "coefficients_path", "beam_mode", "beam_normalisation_mode", "frequency_interpolation"});
   if (tables.sets.empty())
     throw DataError(
         "{}: station: only the tables of a Measurement Set tell where the elements of stations are, and the "

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "libcore/array/array_layout.h"
 #include "libcore/base/view.h"
@@ -95,5 +96,23 @@ class WaveSource {
 enum class WaveConvention { skala40, feko };
 std::shared_ptr<const Element> make_wave_element(std::shared_ptr<const WaveSource> source,
                                                  WaveConvention convention);
+
+/// A pattern at one frequency, [phi][theta][X theta, X phi, Y theta, Y phi]. Angles rise, phi from 0 to 2 pi,
+/// theta from 0 to the horizon or beyond.
+struct ElementPattern {
+  std::vector<double> phi_rad, theta_rad;
+  Buffer<std::complex<double>, 3> e;
+};
+
+/// Where patterns come from: a file, when they are wanted.
+class PatternSource {
+ public:
+  virtual ~PatternSource() = default;
+  /// DataError for frequencies beyond those that there are.
+  virtual ElementPattern at(double freq_hz) const = 0;
+};
+
+/// Linear in either angle between the points of the pattern; one element for all.
+std::shared_ptr<const Element> make_grid_element(std::shared_ptr<const PatternSource> source);
 
 }  // namespace apsyn

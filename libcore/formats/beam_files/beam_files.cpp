@@ -113,6 +113,76 @@ class SkalowWaves final : public WaveSource {
   std::size_t n_elements_ = 0;
 };
 
+class GriddedEep final : public PatternSource {
+ public:
+  explicit GriddedEep(const std::string& path) : path_(path) {
+    const auto axis = [](const char* name) {
+      return Hdf5Request{fmt::format("averageEEP/{}", name), Hdf5Request::Kind::real, 1};
+    };
+    const std::vector<Hdf5Numbers> axes = read_hdf5_numbers(path, {axis("Phi"), axis("Theta"), axis("Freq")});
+    phi_rad_ = axes[0].values;
+    theta_rad_ = axes[1].values;
+    freq_hz_ = axes[2].values;
+    const auto check = [&](const char* name, const std::vector<double>& values, std::size_t least) {
+      if (values.size() < least)
+        throw DataError("{}: averageEEP/{} has {} values: at least {} are needed", path, name, values.size(),
+                        least);
+      for (std::size_t i = 1; i < values.size(); ++i)
+        if (!(values[i] > values[i - 1]))
+          throw DataError("{}: averageEEP/{}: {:g} comes after {:g}: values have to rise", path, name,
+                          values[i], values[i - 1]);
+    };
+    check("Phi", phi_rad_, 2);
+    check("Theta", theta_rad_, 2);
+    check("Freq", freq_hz_, 1);
+    constexpr double kSlack_rad = 1e-4;
+    if (std::abs(phi_rad_.front()) > kSlack_rad || std::abs(phi_rad_.back() - kTwoPi) > kSlack_rad)
+      throw DataError("{}: averageEEP/Phi reaches from {:g} to {:g}: 0 to 2 pi radians are needed", path,
+                      phi_rad_.front(), phi_rad_.back());
+    if (std::abs(theta_rad_.front()) > kSlack_rad || theta_rad_.back() < kPi / 2 - kSlack_rad ||
+        theta_rad_.back() > kPi + kSlack_rad)
+      throw DataError("{}: averageEEP/Theta reaches from {:g} to {:g}: 0 to pi/2 radians at least are needed",
+                      path, theta_rad_.front(), theta_rad_.back());
+    read(freq_hz_.size() - 1, 1);  // what is malformed shows before any work
+  }
+
+  ElementPattern at(double freq_hz) const override {
+    if (!(freq_hz >= freq_hz_.front() && freq_hz <= freq_hz_.back()))
+      throw DataError("{}: {:g} MHz: its patterns are those of {:g} to {:g} MHz", path_, freq_hz * 1e-6,
+                      freq_hz_.front() * 1e-6, freq_hz_.back() * 1e-6);
+    const auto above = std::upper_bound(freq_hz_.begin(), freq_hz_.end(), freq_hz);
+    const std::size_t first = static_cast<std::size_t>(above - freq_hz_.begin()) - 1,
+                      n = above == freq_hz_.end() ? 1 : 2;
+    const Hdf5Numbers numbers = read(first, n);
+    const double beyond = n == 1 ? 0 : (freq_hz - freq_hz_[first]) / (freq_hz_[first + 1] - freq_hz_[first]);
+    ElementPattern pattern{phi_rad_, theta_rad_, {}};
+    pattern.e.resize({phi_rad_.size(), theta_rad_.size(), 4});
+    for (std::size_t i = 0; i < phi_rad_.size() * theta_rad_.size(); ++i)
+      for (std::size_t j = 0; j < 4; ++j)
+        pattern.e.data()[4 * i + j] = element(numbers, 4 * n * i + j) * (1 - beyond) +
+                                      element(numbers, 4 * (n * i + n - 1) + j) * beyond;
+    return pattern;
+  }
+
+ private:
+  /// Of some frequencies, [phi][theta][freq][4][re, im].
+  Hdf5Numbers read(std::size_t first, std::size_t n) const {
+    Hdf5Request request{"averageEEP/averageEEP", Hdf5Request::Kind::real, 5};
+    request.n_of_axis = n;
+    request.axis = 2;
+    request.first = first;
+    Hdf5Numbers numbers = read_hdf5_numbers(path_, {request})[0];
+    const std::vector<std::size_t> expected{phi_rad_.size(), theta_rad_.size(), freq_hz_.size(), 4, 2};
+    if (numbers.extents != expected)
+      throw DataError("{}: averageEEP/averageEEP has the extents {}, and Phi, Theta and Freq ask for {}",
+                      path_, fmt::join(numbers.extents, " x "), fmt::join(expected, " x "));
+    return numbers;
+  }
+
+  std::string path_;
+  std::vector<double> phi_rad_, theta_rad_, freq_hz_;
+};
+
 class MwaFeeFile final : public MwaFeeSource {
  public:
   explicit MwaFeeFile(const std::string& path) : path_(path) {
@@ -218,6 +288,10 @@ std::shared_ptr<const WaveSource> open_oskar_waves(const std::string& path) {
 
 std::shared_ptr<const WaveSource> open_skalow_waves(const std::vector<std::string>& folders) {
   return std::make_shared<SkalowWaves>(folders);
+}
+
+std::shared_ptr<const PatternSource> open_gridded_eep(const std::string& path) {
+  return std::make_shared<GriddedEep>(path);
 }
 
 std::shared_ptr<const MwaFeeSource> open_mwa_fee(const std::string& path) {

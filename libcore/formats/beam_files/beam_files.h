@@ -36,6 +36,11 @@ std::shared_ptr<const WaveSource> open_oskar_waves(const std::string& path);
 /// [element][l (l + 2)][4]. The nearest frequency, the lower of two that are as near.
 std::shared_ptr<const WaveSource> open_skalow_waves(const std::vector<std::string>& folders);
 
+/// EveryBeam's gridded embedded elements: group averageEEP with the axes Phi and Theta (radians) and Freq
+/// (Hz) and averageEEP [phi][theta][freq][X theta, X phi, Y theta, Y phi][re, im]; linear between
+/// frequencies.
+std::shared_ptr<const PatternSource> open_gridded_eep(const std::string& path);
+
 /// mwa_full_embedded_element_pattern.h5.
 std::shared_ptr<const MwaFeeSource> open_mwa_fee(const std::string& path);
 

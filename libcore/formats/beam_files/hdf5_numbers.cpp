@@ -74,14 +74,18 @@ class Reader {
     const auto damaged = [&] {
       return DataError("{}: {} cannot be read: the file is damaged", path_, dataset);
     };
-    const htri_t there = H5Lexists(file_, dataset.c_str(), H5P_DEFAULT);
-    if (there <= 0)
-      throw DataError("{}: it has no dataset '{}': is it the file that it is named as?", path_, dataset);
-    H5L_info_t link{};
-    if (H5Lget_info(file_, dataset.c_str(), &link, H5P_DEFAULT) < 0) throw damaged();
-    if (link.type != H5L_TYPE_HARD)
-      throw DataError("{}: {} is a link to elsewhere, which is not followed: copy it into the file", path_,
-                      dataset);
+    for (std::size_t end = 0; end != std::string::npos;) {  // its groups first
+      end = dataset.find('/', end + 1);
+      const std::string part = dataset.substr(0, end);
+      const htri_t there = H5Lexists(file_, part.c_str(), H5P_DEFAULT);
+      if (there <= 0)
+        throw DataError("{}: it has no dataset '{}': is it the file that it is named as?", path_, dataset);
+      H5L_info_t link{};
+      if (H5Lget_info(file_, part.c_str(), &link, H5P_DEFAULT) < 0) throw damaged();
+      if (link.type != H5L_TYPE_HARD)
+        throw DataError("{}: {} is a link to elsewhere, which is not followed: copy it into the file", path_,
+                        part);
+    }
     const Handle id(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
     if (!id.good()) throw DataError("{}: {} is no dataset", path_, dataset);
     const Handle created(H5Dget_create_plist(id), H5Pclose);
@@ -98,13 +102,23 @@ class Reader {
       throw DataError("{}: {} has {} axes: {} are expected", path_, dataset, n_axes, rank);
     hsize_t extents[kMaxRank] = {};
     if (n_axes > 0 && H5Sget_simple_extent_dims(space, extents, nullptr) < 0) throw damaged();
-    Hdf5Numbers numbers;
+    Hdf5Numbers numbers{{extents, extents + n_axes}, {}};
+    hsize_t first[kMaxRank] = {};
+    const Handle selected(H5Scopy(space), H5Sclose);
+    if (!selected.good()) throw damaged();
+    if (request.n_of_axis > 0) {
+      if (request.axis >= rank || request.first + request.n_of_axis > extents[request.axis])
+        throw DataError("{}: {} has other extents than its axes", path_, dataset);
+      first[request.axis] = request.first;
+      extents[request.axis] = request.n_of_axis;
+      if (H5Sselect_hyperslab(selected, H5S_SELECT_SET, first, nullptr, extents, nullptr) < 0)
+        throw damaged();
+    }
     hsize_t n = 1;
     for (int axis = 0; axis < n_axes; ++axis) {
       if (__builtin_mul_overflow(n, extents[axis], &n)) n = kMaxElements + 1;
       if (n > kMaxElements)
         throw DataError("{}: {} has more than {} numbers: too many", path_, dataset, kMaxElements);
-      numbers.extents.push_back(extents[axis]);
     }
     numbers.values.assign(is_complex ? 2 * n : n, 0);
     const H5T_class_t kind = H5Tget_class(type);
@@ -123,7 +137,9 @@ class Reader {
     } else if (kind != H5T_FLOAT && kind != H5T_INTEGER) {
       throw DataError("{}: {} holds no numbers", path_, dataset);
     }
-    if (n > 0 && H5Dread(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers.values.data()) < 0)
+    const Handle together(H5Screate_simple(1, &n, nullptr), H5Sclose);
+    if (!together.good() ||
+        (n > 0 && H5Dread(id, memory, together, selected, H5P_DEFAULT, numbers.values.data()) < 0))
       throw damaged();
     for (const double value : numbers.values)
       if (!std::isfinite(value)) throw DataError("{}: {} holds numbers that are not finite", path_, dataset);

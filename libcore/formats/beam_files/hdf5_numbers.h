@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Arrays of numbers at the top level of an HDF5 file, read in a process of its own: damaged files make the
-// library read wild addresses. For libcore/formats/beam_files only.
+// Arrays of numbers of an HDF5 file, at its top level or in groups, read in a process of its own: damaged
+// files make the library read wild addresses. For libcore/formats/beam_files only.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace apsyn {
 
 struct Hdf5Numbers {
-  std::vector<std::size_t> extents;  ///< slowest first
+  std::vector<std::size_t> extents;  ///< of the whole dataset, slowest first
   std::vector<double> values;        ///< of complex numbers both parts, one behind the other
 };
 
@@ -21,6 +21,8 @@ struct Hdf5Request {
   Kind kind = Kind::real;
   std::size_t rank = 1;  ///< that it needs to have
   std::string attribute{};
+  /// Only so many elements of one axis, where not 0.
+  std::size_t n_of_axis = 0, axis = 0, first = 0;
 };
 
 /// Names of the datasets and groups, sorted. FailureError when the file cannot be opened, DataError when it

@@ -13,6 +13,7 @@
 #include "libcore/base/error.h"
 #include "libcore/system/device.h"
 #include "tests/support/component_checks.h"
+#include "tests/support/host_components.h"
 
 using namespace apsyn;
 using namespace apsyn::simulate;
@@ -22,121 +23,17 @@ BOOST_AUTO_TEST_SUITE(component_terms)
 
 namespace {
 
-/// Calls do_run<kRun, kPlanes>() with the lengths of a table.
-template <class Do>
-void with_lengths(const TermTables& tables, Do do_run) {
-  const std::size_t lengths = 10 * tables.run_length + tables.n_planes;
-  switch (lengths) {
-    case 161:
-      return do_run.template operator()<16, 1>();
-    case 81:
-      return do_run.template operator()<8, 1>();
-    case 41:
-      return do_run.template operator()<4, 1>();
-    case 84:
-      return do_run.template operator()<8, 4>();
-    case 44:
-      return do_run.template operator()<4, 4>();
-    default:
-      BOOST_FAIL("no kernel has runs of " << tables.run_length << " and " << tables.n_planes << " planes");
-  }
-}
-
-TermTable table_of(const TermTables& from) {
-  return {from.components.data(),
-          from.runs.data(),
-          from.exponent.data(),
-          from.stokes.data(),
-          static_cast<std::uint32_t>(from.components.size()),
-          static_cast<std::uint32_t>(from.runs.size()),
-          static_cast<std::uint32_t>(from.n_chan)};
-}
-
-struct OrderedRows {
-  std::vector<TermRow> rows;
-  RowOrder order;
-};
-OrderedRows rows_of(const ComponentCase& of) {
-  OrderedRows made;
-  made.rows.resize(of.uvw_m.extent(0));
-  made.order = order_rows(of.uvw_m, of.path_m, of.station, 0, made.rows.size(), made.rows.data());
-  return made;
-}
-
-/// What a block of threads does for a tile, in one run.
-template <int kRun>
-void sum_tile(const TermTable& table, const TermMatrices& matrices, const TermTile& tile, const TermRow* rows,
-              std::uint32_t run_index, TermPhasor* sums) {
-  using Stage = TileStage<kRun>;
-  const TermRun run = table.runs[run_index];
-  std::vector<TermProducts<kRun>> products(tile.n_rows);
-  for (std::uint32_t i = 0; i < tile.n_rows; ++i) start_products(rows[tile.first_row + i], products[i]);
-  for (std::uint32_t c = 0; c < matrices.n_components; c += Stage::kComponents) {
-    Stage stage;
-    std::vector<int> times(Stage::kSize, 0);
-    std::fill(std::begin(stage.halves), std::end(stage.halves), TermHalf{{{NAN, NAN}, {NAN, NAN}}});
-    for (std::uint32_t i = 0; i < Stage::kSize; ++i) {
-      const StagedHalf staged = staged_half<kRun>(matrices, run, tile, c, i);
-      ++times.at(staged.to);
-      if (staged.from != nullptr) stage.halves[staged.to] = {{staged.from[0], staged.from[1]}};
-    }
-    BOOST_TEST_REQUIRE(std::count(times.begin(), times.end(), 1) == std::ptrdiff_t{Stage::kSize});
-    for (std::uint32_t i = 0; i < tile.n_rows; ++i)
-      add_stage(table, matrices, run_index, run, tile, rows[tile.first_row + i], stage, c, products[i]);
-  }
-  for (std::uint32_t i = 0; i < tile.n_rows; ++i)
-    store_products(table, run, rows[tile.first_row + i], products[i], matrices.first_component > 0, sums);
-}
-
 void sum_on_host(const ComponentCase& of, View<std::complex<float>, 3> data) {
-  const TermTables tables = make_term_tables(of.sky, of.centre, of.hz, false);
-  BOOST_TEST_REQUIRE(tables.n_planes == data.extent(2));
-  auto* const sums = reinterpret_cast<TermPhasor*>(data.data());
-  with_lengths(tables, [&]<int kRun, int kPlanes>() {
-    for (std::uint32_t run = 0; run < tables.runs.size(); ++run)
-      for (const TermRow& row : rows_of(of).rows) sum_terms<kRun, kPlanes>(table_of(tables), row, run, sums);
-  });
+  HostComponents sums(of.sky, of.centre, of.hz, false);
+  BOOST_TEST_REQUIRE(sums.n_planes() == data.extent(2));
+  sums.predict(of.uvw_m, of.path_m, data);
 }
 
 /// In batches of up to so many matrices.
 void sum_through_on_host(const ComponentCase& of, std::size_t max_matrices,
                          View<std::complex<float>, 3> data) {
-  const TermTables tables = make_term_tables(of.sky, of.centre, of.hz, true);
-  const auto [rows, order] = rows_of(of);
-  auto* const sums = reinterpret_cast<TermPhasor*>(data.data());
-  for (const MatrixBatch& batch : matrix_batches(tables, of.n_stations, max_matrices)) {
-    std::vector<TermMatrix> jones, seen;
-    for (std::size_t c = batch.first_component; c < batch.first_component + batch.n_components; ++c)
-      for (std::size_t chan = batch.first_chan; chan < batch.first_chan + batch.n_chan; ++chan)
-        for (std::size_t station = 0; station < of.n_stations; ++station) {
-          TermMatrix& matrix = jones.emplace_back();
-          float stokes[4];
-          for (std::size_t i = 0; i < 4; ++i) {
-            const std::complex<float> value = of.jones(chan, station, c, i);
-            matrix.of[i] = {value.real(), value.imag()};
-            stokes[i] = tables.brightness[(c * tables.n_chan + chan) * 4 + i];
-          }
-          seen.push_back(brightened(matrix, stokes));
-        }
-    const TermMatrices matrices{seen.data(),
-                                jones.data(),
-                                static_cast<std::uint32_t>(batch.first_component),
-                                static_cast<std::uint32_t>(batch.n_components),
-                                static_cast<std::uint32_t>(batch.first_run),
-                                static_cast<std::uint32_t>(batch.n_runs),
-                                static_cast<std::uint32_t>(batch.first_chan),
-                                static_cast<std::uint32_t>(batch.n_chan),
-                                static_cast<std::uint32_t>(of.n_stations)};
-    with_lengths(tables, [&]<int kRun, int kPlanes>() {
-      for (std::uint32_t run = 0; run < tables.runs.size(); ++run) {
-        if (!has_run(matrices, run)) continue;
-        for (const TermTile& tile : order.tiles)
-          sum_tile<kRun>(table_of(tables), matrices, tile, rows.data(), run, sums);
-        for (std::size_t i = order.n_tiled; i < rows.size(); ++i)
-          sum_terms_through<kRun>(table_of(tables), matrices, rows[i], run, sums);
-      }
-    });
-  }
+  HostComponents sums(of.sky, of.centre, of.hz, true, max_matrices);
+  sums.predict_through(of.uvw_m, of.path_m, of.station, station_matrices(of), data);
 }
 
 }  // namespace

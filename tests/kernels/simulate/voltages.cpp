@@ -4,7 +4,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
+#include <memory>
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels/simulate/pulsar.h"
@@ -47,6 +49,97 @@ BOOST_AUTO_TEST_CASE(noise_has_its_level_and_is_independent) {
     for (std::size_t j = 0; j < 4; ++j)
       BOOST_TEST(std::abs(mean_product(input_of(stream, 4, i), input_of(stream, 4, j)) -
                           (i == j ? 25.0 : 0.0)) < 5 * 25 / std::sqrt(double(n_time)));
+}
+
+// Sample by sample: what an antenna receives of two sources is its matrix of each times what it would receive
+// of that source alone, across blocks and in both channels. And correlated, in float64, the fringes of J_i B
+// J_j^H, to what the noise of the sources themselves leaves.
+BOOST_AUTO_TEST_CASE(matrices_mix_what_feeds_receive_of_each_source) {
+  const std::vector<std::array<double, 4>> stokes{{3, 1, -1.5, 2}, {2, 0, 0.5, 0}};
+  const std::vector<Star> stars{{-0.4, 0.1}, {-0.5, -0.2}};
+  VoltageSetup setup = setup_of(stokes, {{0, 0, 0}, {40, 10, 0}, {-150, 220, 3}});
+  setup.n_chan = 2;
+  const VoltagePlan plan = plan_voltages(setup, 2);
+  const std::size_t n_time = plan.hop + 5000;
+  const auto matrices = [&](const auto& value) {
+    auto jones =
+        std::make_shared<Buffer<std::complex<float>, 4>>(Buffer<std::complex<float>, 4>({2, 3, 2, 4}));
+    for (std::size_t chan = 0; chan < 2; ++chan)
+      for (std::size_t ant = 0; ant < 3; ++ant)
+        for (std::size_t s = 0; s < 2; ++s)
+          for (std::size_t i = 0; i < 4; ++i)
+            (*jones)(chan, ant, s, i) = std::complex<float>(value(chan, ant, s, i));
+    return jones;
+  };
+  const auto of = [](std::size_t chan, std::size_t ant, std::size_t s, std::size_t i) {
+    return std::polar(0.4 + 0.1 * double((i + ant) % 4),
+                      1.0 + 0.7 * double(ant * s) - double(i) + double(chan));
+  };
+  const auto seen = stream_of(setup, stars, n_time, 2, matrices(of));
+  std::vector<std::vector<std::uint8_t>> alone;
+  for (std::size_t only = 0; only < 2; ++only)
+    alone.push_back(stream_of(setup, stars, n_time, 2, matrices([&](auto, auto, auto s, auto i) {
+                                return s == only && (i == 0 || i == 3) ? 1.0 : 0.0;
+                              })));
+  double worst = 0;
+  for (std::size_t chan = 0; chan < 2; ++chan)
+    for (std::size_t ant = 0; ant < 3; ++ant)
+      for (std::size_t pol = 0; pol < 2; ++pol) {
+        const std::size_t first = (chan * 3 + ant) * 2;
+        const Samples found = input_of(seen, 12, first + pol);
+        std::vector<std::complex<double>> expected(n_time);
+        for (std::size_t s = 0; s < 2; ++s) {
+          const Samples x = input_of(alone[s], 12, first), y = input_of(alone[s], 12, first + 1);
+          for (std::size_t n = 0; n < n_time; ++n)
+            expected[n] += of(chan, ant, s, 2 * pol) * std::complex<double>(x[n]) +
+                           of(chan, ant, s, 2 * pol + 1) * std::complex<double>(y[n]);
+        }
+        for (std::size_t n = 0; n < n_time; ++n)
+          worst = std::max(worst, std::abs(std::complex<double>(found[n]) - expected[n]));
+      }
+  BOOST_TEST_MESSAGE("samples are off by " << worst);
+  BOOST_TEST(worst < 1e-5);
+
+  for (std::size_t chan = 0; chan < 2; ++chan)
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = i; j < 3; ++j) {
+        std::complex<double> expected[2][2] = {};
+        for (std::size_t s = 0; s < 2; ++s) {
+          const Vec3 unit = stars[s].at(0.5 * double(n_time) / plan.sample_rate_hz);
+          const auto v =
+              reference::visibility({unit, stokes[s]}, setup.antenna_enu_m[i], setup.antenna_enu_m[j],
+                                    {0, 0, 0}, plan.channel_freq_hz(setup, chan));
+          for (std::size_t p = 0; p < 2; ++p)
+            for (std::size_t q = 0; q < 2; ++q)
+              for (std::size_t m = 0; m < 2; ++m)
+                for (std::size_t n = 0; n < 2; ++n)
+                  expected[p][q] +=
+                      of(chan, i, s, 2 * p + m) * v[m][n] * std::conj(of(chan, j, s, 2 * q + n));
+        }
+        for (std::size_t p = 0; p < 2; ++p)
+          for (std::size_t q = 0; q < 2; ++q)
+            BOOST_TEST(std::abs(mean_product(input_of(seen, 12, (chan * 3 + i) * 2 + p),
+                                             input_of(seen, 12, (chan * 3 + j) * 2 + q)) -
+                                expected[p][q]) < 5 * 4 / std::sqrt(double(n_time)));
+      }
+}
+
+BOOST_AUTO_TEST_CASE(matrices_of_another_shape_are_refused) {
+  const VoltageSetup setup = setup_of({{2, 0, 0, 0}}, {{0, 0, 0}});
+  const auto jones =
+      std::make_shared<Buffer<std::complex<float>, 4>>(Buffer<std::complex<float>, 4>({1, 1, 2, 4}));
+  BOOST_CHECK_THROW(stream_of(setup, {{-0.4, 0.1}}, 100, 2, jones), std::invalid_argument);
+}
+
+// Steps of the quantiser are those of the power that arrives.
+BOOST_AUTO_TEST_CASE(steps_follow_the_power_that_is_received) {
+  VoltageSetup setup = setup_of({{2, 0, 0, 0}, {6, 0, 0, 0}}, {{0, 0, 0}});
+  setup.n_bit = 8;
+  const double step = plan_voltages(setup, 1).step;
+  setup.received = {0.25, 0.25};
+  BOOST_TEST(std::abs(plan_voltages(setup, 1).step / step - 0.5) < 1e-12);
+  setup.received = {4, 0};
+  BOOST_TEST(std::abs(plan_voltages(setup, 1).step / step - 1) < 1e-12);
 }
 
 // Sample by sample, against the same field without gains: g is linear in amplitude and phase between its

@@ -35,6 +35,26 @@ ComponentRows part_of(const ComponentRows& rows, std::size_t first, std::size_t 
 
 }  // namespace
 
+simulate::StationMatrices station_matrices(std::int64_t slot, const StationSight& sight) {
+  simulate::StationMatrices matrices;
+  matrices.slot = slot;
+  matrices.n_stations = sight.aterms->n_stations();
+  const auto part = [sight](std::size_t first, std::size_t n) {
+    return std::span<const SkyDirection>(sight.directions).subspan(first, n);
+  };
+  matrices.evaluate = [=](std::size_t chan, std::size_t first, View<Complex, 3> jones) {
+    sight.aterms->evaluate_at(slot, sight.channel_hz[chan], sight.centre, part(first, jones.extent(1)),
+                              sight.n_threads, jones);
+  };
+  matrices.phased = sight.aterms->phased_beams();
+  matrices.evaluate_phased = [=](std::size_t chan, std::size_t first, PhasedChannel& channel,
+                                 View<double, 2> directions, View<Complex, 3> elements) {
+    sight.aterms->evaluate_phased(slot, sight.channel_hz[chan], part(first, directions.extent(0)),
+                                  sight.n_threads, channel, directions, elements);
+  };
+  return matrices;
+}
+
 ComponentSums::ComponentSums(const SkyModel& sky, const SkyDirection& centre,
                              const std::vector<double>& channel_hz, const ComponentSumsSetup& setup)
     : sky_(sky), centre_(centre), channel_hz_(channel_hz), setup_(setup) {
@@ -95,12 +115,9 @@ void ComponentSums::predict(const ComponentRows& rows, View<Complex, 3> data) {
 
 void ComponentSums::predict_slot(std::int64_t slot, const ComponentRows& rows, View<Complex, 3> data) {
   if (on_device_)
-    return on_device_->predict_through(rows.uvw_m, rows.path_m, rows.station,
-                                       {slot, setup_.aterms->n_stations(),
-                                        [&](std::size_t chan, std::size_t first, View<Complex, 3> jones) {
-                                          evaluate(slot, chan, first, jones);
-                                        }},
-                                       data);
+    return on_device_->predict_through(
+        rows.uvw_m, rows.path_m, rows.station,
+        station_matrices(slot, {setup_.aterms, centre_, channel_hz_, directions_, setup_.n_threads}), data);
   sums_.resize(data.shape());
   for (std::size_t first = 0; first < directions_.size(); first += batch_)
     in_double_->add_through(rows.uvw_m, rows.path_m, rows.station, {first, matrices(slot, first)},
@@ -114,15 +131,11 @@ View<const Complex, 4> ComponentSums::matrices(std::int64_t slot, std::size_t fi
     slot_.reset();
     matrices_.resize_for_overwrite({channel_hz_.size(), setup_.aterms->n_stations(), n, 4});
     for (std::size_t chan = 0; chan < channel_hz_.size(); ++chan)
-      evaluate(slot, chan, first, matrices_.view()[chan]);
+      setup_.aterms->evaluate_at(slot, channel_hz_[chan], centre_, {directions_.data() + first, n},
+                                 setup_.n_threads, matrices_.view()[chan]);
     slot_ = slot;
   }
   return matrices_;
-}
-
-void ComponentSums::evaluate(std::int64_t slot, std::size_t chan, std::size_t first, View<Complex, 3> jones) {
-  setup_.aterms->evaluate_at(slot, channel_hz_[chan], centre_, {directions_.data() + first, jones.extent(1)},
-                             setup_.n_threads, jones);
 }
 
 std::uint64_t component_sums_bytes(const ComponentSumsSetup& setup, std::size_t n_components,

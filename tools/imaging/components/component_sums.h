@@ -40,6 +40,17 @@ struct ComponentRows {
   std::span<const double> time_mjd_s{};    ///< [row]
 };
 
+/// What the stations see in some directions, as a GPU asks for it.
+struct StationSight {
+  AtermModel* aterms = nullptr;
+  SkyDirection centre;  ///< of the field
+  const std::vector<double>& channel_hz;
+  const std::vector<SkyDirection>& directions;
+  unsigned n_threads = 1;
+};
+/// Of a slot of time. A GPU sums over the elements of stations where the A-terms are nothing but their beams.
+simulate::StationMatrices station_matrices(std::int64_t slot, const StationSight& sight);
+
 class ComponentSums {
  public:
   /// Keeps a reference to the sky.
@@ -55,7 +66,6 @@ class ComponentSums {
   void predict_slot(std::int64_t slot, const ComponentRows& rows, View<std::complex<float>, 3> data);
   /// [chan][station][component][4] of components from `first` on; those of all are kept for the slot.
   View<const std::complex<float>, 4> matrices(std::int64_t slot, std::size_t first);
-  void evaluate(std::int64_t slot, std::size_t chan, std::size_t first, View<std::complex<float>, 3> jones);
 
   const SkyModel& sky_;
   SkyDirection centre_;

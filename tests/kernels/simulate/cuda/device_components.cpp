@@ -34,18 +34,6 @@ void sum_on_device(const ComponentCase& of, View<std::complex<float>, 3> data) {
   engine->predict(of.uvw_m, of.path_m, data);
 }
 
-/// Matrices of a case; `n_made` counts those of a channel.
-StationMatrices matrices_of(const ComponentCase& of, std::size_t* n_made = nullptr) {
-  return {of.slot, of.n_stations,
-          [&of, n_made](std::size_t chan, std::size_t first, View<std::complex<float>, 3> jones) {
-            for (std::size_t station = 0; station < jones.extent(0); ++station)
-              for (std::size_t c = 0; c < jones.extent(1); ++c)
-                for (std::size_t i = 0; i < 4; ++i)
-                  jones(station, c, i) = of.jones(chan, station, first + c, i);
-            if (n_made != nullptr) *n_made += jones.extent(1);
-          }};
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(sums_agree_with_the_measurement_equation) {
@@ -57,7 +45,7 @@ BOOST_AUTO_TEST_CASE(sums_through_matrices_agree_with_the_measurement_equation) 
   for (const std::uint64_t max_device_bytes : {0u, 1u})
     check_sums_through([&](const ComponentCase& of, View<std::complex<float>, 3> data) {
       const auto engine = make_device_components(of.sky, setup_of(of, max_device_bytes));
-      engine->predict_through(of.uvw_m, of.path_m, of.station, matrices_of(of), data);
+      engine->predict_through(of.uvw_m, of.path_m, of.station, station_matrices(of), data);
     });
 }
 
@@ -68,7 +56,7 @@ BOOST_AUTO_TEST_CASE(several_batches_and_parts_of_rows_agree_with_the_measuremen
   for (const std::uint64_t max_device_bytes : {0u, 1u})
     BOOST_TEST(largest_error(of, [&](const ComponentCase& same, View<std::complex<float>, 3> data) {
                  const auto engine = make_device_components(same.sky, setup_of(same, max_device_bytes));
-                 engine->predict_through(same.uvw_m, same.path_m, same.station, matrices_of(same), data);
+                 engine->predict_through(same.uvw_m, same.path_m, same.station, station_matrices(same), data);
                }) < 1e-5);
   // 320 components of 400 stations in a run of 8 channels do not fit into a batch; rows are those of a tile.
   ComponentCase dense = make_component_case(
@@ -78,7 +66,7 @@ BOOST_AUTO_TEST_CASE(several_batches_and_parts_of_rows_agree_with_the_measuremen
   for (const std::uint64_t max_device_bytes : {0u, 1u})
     BOOST_TEST(largest_error(dense, [&](const ComponentCase& same, View<std::complex<float>, 3> data) {
                  const auto engine = make_device_components(same.sky, setup_of(same, max_device_bytes));
-                 engine->predict_through(same.uvw_m, same.path_m, same.station, matrices_of(same), data);
+                 engine->predict_through(same.uvw_m, same.path_m, same.station, station_matrices(same), data);
                }) < 1e-5);
   // More rows than are summed at once, and results of more than a piece.
   BOOST_TEST(largest_error(make_component_case({.n_components = 2, .n_rows = 20000}), sum_on_device) < 1e-5);
@@ -90,7 +78,7 @@ BOOST_AUTO_TEST_CASE(matrices_are_made_once_in_a_slot) {
   const auto engine = make_device_components(of.sky, setup_of(of));
   std::size_t n_made = 0;
   const SumComponents sum = [&](const ComponentCase& same, View<std::complex<float>, 3> data) {
-    engine->predict_through(same.uvw_m, same.path_m, same.station, matrices_of(same, &n_made), data);
+    engine->predict_through(same.uvw_m, same.path_m, same.station, station_matrices(same, &n_made), data);
   };
   BOOST_TEST(largest_error(of, sum) < 1e-5);
   BOOST_TEST(n_made == all);
@@ -161,9 +149,9 @@ BOOST_AUTO_TEST_CASE(shapes_that_disagree_are_refused) {
   const auto engine = make_device_components(of.sky, setup_of(of));
   Buffer<std::complex<float>, 3> data({4, of.hz.size(), 4}), narrow({4, 1, 4});
   BOOST_CHECK_THROW(engine->predict(of.uvw_m, of.path_m, data), std::invalid_argument);
-  BOOST_CHECK_THROW(engine->predict_through(of.uvw_m, of.path_m, of.station, matrices_of(of), narrow),
+  BOOST_CHECK_THROW(engine->predict_through(of.uvw_m, of.path_m, of.station, station_matrices(of), narrow),
                     std::invalid_argument);
-  StationMatrices few = matrices_of(of);
+  StationMatrices few = station_matrices(of);
   few.n_stations = 1;
   BOOST_CHECK_THROW(engine->predict_through(of.uvw_m, of.path_m, of.station, few, data),
                     std::invalid_argument);
