@@ -45,6 +45,17 @@ double add_row(const std::complex<float>* data, const float* weight, std::size_t
 /// The means of what was added.
 void finish_row(const CellSums& sums, std::complex<float>* to, float* to_weight);
 
+/// Cells of rows, wherever they are.
+struct RowCells {
+  std::vector<const std::complex<float>*> data;
+  std::vector<const float*> weight;
+};
+
+/// The means of all rows at once, to the bit what add_row() of each and finish_row() give, without sums in
+/// memory. `row_weight`: [row], what add_row() returns.
+void average_rows(const RowCells& rows, std::size_t n_cells, std::complex<float>* to, float* to_weight,
+                  double* row_weight);
+
 /// The phases of a row's channels, -2 pi path_m / wavelength, as libcore/sky/rephase.h has them.
 /// `channel_hz`: [chan]. `to` may be `data`.
 void turn_row(const std::complex<float>* data, const RowShape& shape, const double* channel_hz, double path_m,

@@ -24,11 +24,14 @@ constexpr std::uint64_t kWindowBytes = 2 << 20;
 
 constexpr std::uint64_t kWorthMappingBytes = 4 * kWindowBytes;
 
+/// Of stat::st_blocks.
+constexpr std::uint64_t kBlockBytes = 512;
+
 /// Fewer threads write sooner than they fill mapped pages.
 constexpr unsigned kWorthMappingThreads = 4;
 
-/// Fewer bytes are not worth bringing a window into memory for.
-constexpr std::size_t kWorthWindowBytes = 128 << 10;
+/// Fewer bytes are not worth bringing pages into memory for.
+constexpr std::size_t kWorthFillingBytes = 128 << 10;
 
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulate = MADV_POPULATE_WRITE;
@@ -60,9 +63,13 @@ std::uint64_t next_id() {
   return ++last;
 }
 
-bool maps_files_in_memory(SharedFile::InMemory in_memory) {
+/// Of bytes [first_byte, end) of a file, which ends there at the earliest. Pages set aside by fallocate() are
+/// there.
+SharedFile::InMemory fitting(const struct stat& file, std::uint64_t first_byte, std::uint64_t end) {
   using enum SharedFile::InMemory;
-  return in_memory == mapped || (in_memory == by_processors && available_threads() >= kWorthMappingThreads);
+  if (available_threads() < kWorthMappingThreads) return written;
+  const std::uint64_t there = static_cast<std::uint64_t>(file.st_blocks) * kBlockBytes;
+  return there + (end - first_byte) / 2 < end ? both : mapped;
 }
 
 }  // namespace
@@ -76,10 +83,12 @@ SharedFile::SharedFile(int fd, std::uint64_t first_byte, std::uint64_t n, InMemo
   if (::fstatfs(fd, &system) != 0 || ::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return;
   const long kind = static_cast<long>(system.f_type);
   takes_turns_ = kind == TMPFS_MAGIC || kind == EXT4_SUPER_MAGIC || kind == kXfsMagic;
-  if (kind != TMPFS_MAGIC || !maps_files_in_memory(in_memory)) return;
   const auto bytes = static_cast<std::uint64_t>(file.st_size), end = n == 0 ? bytes : first_byte + n;
-  if (end - first_byte < kWorthMappingBytes) return;
+  if (kind != TMPFS_MAGIC || end - first_byte < kWorthMappingBytes) return;
+  if (in_memory == InMemory::as_fits) in_memory = fitting(file, first_byte, end);
+  if (in_memory == InMemory::written) return;
   if (end > bytes && ::ftruncate(fd, static_cast<off_t>(end)) != 0) return;
+  is_new_ = in_memory == InMemory::both;
   map(first_byte - first_byte % kWindowBytes, end);
 }
 
@@ -99,35 +108,73 @@ SharedFile::~SharedFile() {
 
 int SharedFile::write(std::uint64_t offset, const void* bytes, std::size_t n) {
   const auto* from = static_cast<const std::byte*>(bytes);
-  while (n > 0 && offset >= mapped_from_ && offset < mapped_end_ && maps_.load(std::memory_order_relaxed)) {
-    const std::uint64_t in_window = kWindowBytes - offset % kWindowBytes;
-    const std::size_t part = std::min({static_cast<std::uint64_t>(n), in_window, mapped_end_ - offset});
-    if (!fill_mapped(offset, from, part)) break;
-    from += part, offset += part, n -= part;
-  }
   if (n == 0) return 0;
-  if (takes_turns_) turns_.acquire();
-  int error = 0;
-  while (n > 0 && error == 0) {
-    const ssize_t put = ::pwrite(fd_, from, n, static_cast<off_t>(offset));
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) {
-      error = put < 0 ? errno : ENOSPC;
-    } else {
-      from += put, offset += static_cast<std::uint64_t>(put), n -= static_cast<std::size_t>(put);
-    }
+  if (!maps_.load(std::memory_order_relaxed)) return write_in_turn(offset, from, n);
+  if (!is_new_) {
+    const std::size_t filled = fill_windows(offset, from, n);
+    return filled == n ? 0 : write_in_turn(offset + filled, from + filled, n - filled);
   }
+  std::unique_lock lock(writes_, std::try_to_lock);
+  if (!lock) {
+    if (n >= kWorthFillingBytes && fill_new(offset, from, n)) return 0;
+    lock.lock();
+  }
+  return write_all(offset, from, n);
+}
+
+int SharedFile::write_in_turn(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
+  if (takes_turns_) turns_.acquire();
+  const int error = write_all(offset, bytes, n);
   if (takes_turns_) turns_.release();
   return error;
 }
 
+int SharedFile::write_all(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
+  while (n > 0) {
+    const ssize_t put = ::pwrite(fd_, bytes, n, static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return put < 0 ? errno : ENOSPC;
+    bytes += put, offset += static_cast<std::uint64_t>(put), n -= static_cast<std::size_t>(put);
+  }
+  return 0;
+}
+
+/// Returns how many of the bytes, from the first one on, are in the file now.
+std::size_t SharedFile::fill_windows(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
+  std::size_t done = 0;
+  while (done < n && offset >= mapped_from_ && offset < mapped_end_) {
+    const std::uint64_t in_window = kWindowBytes - offset % kWindowBytes;
+    const std::size_t part =
+        std::min({static_cast<std::uint64_t>(n - done), in_window, mapped_end_ - offset});
+    if (!maps_.load(std::memory_order_relaxed) || !fill_window(offset, bytes + done, part)) break;
+    done += part, offset += part;
+  }
+  return done;
+}
+
 /// Of bytes of one window; false when it is not worth it, or the system does not give its pages.
-bool SharedFile::fill_mapped(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
+bool SharedFile::fill_window(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
   const std::uint64_t first_byte = offset - offset % kWindowBytes;
   const Windows* const windows = find_windows(id_);
   const bool is_there = windows != nullptr && windows->first_byte == first_byte;
-  if (!is_there && (n < kWorthWindowBytes || !populate(first_byte))) return false;
+  if (!is_there && (n < kWorthFillingBytes || !populate(first_byte))) return false;
   std::memcpy(address(offset), bytes, n);
+  return true;
+}
+
+/// Brings the pages of these bytes into memory, and no others: threads that wanted the same new page would
+/// each take one for it, and all but one give it back. Lets go of them afterwards. False when the bytes are
+/// not all mapped, or the system does not give a page, which would end the program later.
+bool SharedFile::fill_new(std::uint64_t offset, const std::byte* bytes, std::size_t n) {
+  if (offset < mapped_from_ || offset + n > mapped_end_) return false;
+  static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t first_byte = offset - offset % page_bytes, n_bytes = offset + n - first_byte;
+  if (::madvise(address(first_byte), n_bytes, kPopulate) != 0) {
+    maps_ = false;
+    return false;
+  }
+  std::memcpy(address(offset), bytes, n);
+  ::madvise(address(first_byte), n_bytes, MADV_DONTNEED);
   return true;
 }
 

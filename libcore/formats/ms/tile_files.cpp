@@ -6,7 +6,6 @@
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/TableDesc.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,15 +29,6 @@ namespace {
 /// Size of the buffer in which rows of a tile are rearranged; it fits into the cache.
 constexpr std::uint64_t kBytesBetween = 1 << 18;
 
-/// How a file in memory is written. Many threads that fault pages into a hole wait for each other: 16 of them
-/// wrote 4 GB of a new set in 2.5 s through mappings, in 1.1 s by pwrite(). Pages that are there, or have
-/// been set aside, are filled sooner through mappings (libcore/files/README.md).
-SharedFile::InMemory way_into(int fd) {
-  struct stat file {};
-  const bool holes = ::fstat(fd, &file) == 0 && file.st_blocks * 512 < file.st_size / 2;
-  return holes ? SharedFile::InMemory::written : SharedFile::InMemory::by_processors;
-}
-
 /// A file that the first thread to use it opens.
 class File {
  public:
@@ -58,7 +48,7 @@ class File {
       throw FailureError("{}: cannot be opened: {}: {}", path_, reason,
                          cure == nullptr ? "look whether another program changes the set" : cure);
     }
-    if (access_ == TileFiles::Access::write) shared_.emplace(fd, way_into(fd));
+    if (access_ == TileFiles::Access::write) shared_.emplace(fd);
     fd_.store(fd, std::memory_order_release);
     return fd;
   }

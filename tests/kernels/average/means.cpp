@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numbers>
 #include <random>
@@ -104,6 +105,33 @@ BOOST_AUTO_TEST_CASE(rows_become_their_weighted_mean) {
     check_close(data[i], expected[i] / total[i], scale[i]);
     BOOST_TEST(std::abs(static_cast<double>(weight[i]) - total[i]) <= kRounding * total[i]);
   }
+}
+
+BOOST_AUTO_TEST_CASE(rows_at_once_become_what_they_become_one_by_one) {
+  for (const std::size_t n_cells : {1, 3, 4, 12, 17, 64})
+    for (const std::size_t n_rows : {1, 2, 5, 40}) {
+      std::vector<Row> all;
+      CellSums sums;
+      sums.reset(n_cells);
+      RowCells rows;
+      std::vector<double> expected_weight;
+      for (unsigned r = 0; r < n_rows; ++r) all.push_back(random_row(n_cells, 1, 100 * r + 7));
+      for (Row& row : all) {
+        for (std::size_t i = 0; i < n_cells; i += 5) row.weight[i] = 0;
+        row.data[n_cells / 2] = {-0.0f, 0.0f};
+        expected_weight.push_back(add_row(row.data.data(), row.weight.data(), n_cells, sums));
+        rows.data.push_back(row.data.data());
+        rows.weight.push_back(row.weight.data());
+      }
+      std::vector<Complex> expected(n_cells), data(n_cells, {NAN, NAN});
+      std::vector<float> expected_total(n_cells), weight(n_cells, NAN);
+      std::vector<double> row_weight(n_rows, NAN);
+      finish_row(sums, expected.data(), expected_total.data());
+      average_rows(rows, n_cells, data.data(), weight.data(), row_weight.data());
+      BOOST_TEST(std::memcmp(data.data(), expected.data(), n_cells * sizeof(Complex)) == 0);
+      BOOST_TEST(weight == expected_total);
+      BOOST_TEST(row_weight == expected_weight);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(phases_turn_by_the_path_in_wavelengths) {

@@ -4,18 +4,24 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "libcore/files/descriptor.h"
@@ -92,7 +98,7 @@ void write_and_compare(const std::string& parent, std::size_t bytes, SharedFile:
 
 BOOST_AUTO_TEST_CASE(threads_write_a_file_in_memory) {
   if (!in_memory("/dev/shm")) BOOST_TEST_MESSAGE("/dev/shm is no memory here: the same path as on a disk");
-  for (const auto in_memory : {mapped, written, by_processors}) {
+  for (const auto in_memory : {mapped, written, both, as_fits}) {
     write_and_compare("/dev/shm", 20'000'000, in_memory);
     write_and_compare("/dev/shm", 1'000'000, in_memory);  // smaller than a window
   }
@@ -103,20 +109,25 @@ BOOST_AUTO_TEST_CASE(threads_write_a_file_on_a_disk) {
 }
 
 BOOST_AUTO_TEST_CASE(a_file_grows_to_what_is_shared) {
-  for (const auto in_memory : {mapped, written}) write_and_compare("/dev/shm", 20'000'000, in_memory, true);
+  for (const auto in_memory : {mapped, written, both})
+    write_and_compare("/dev/shm", 20'000'000, in_memory, true);
   write_and_compare(std::filesystem::temp_directory_path(), 20'000'000, mapped, true);
 }
 
 BOOST_AUTO_TEST_CASE(a_part_of_a_file_is_shared) {
-  Scratch scratch("/dev/shm", 30'000'000);
-  SharedFile file(scratch.fd, 5'000'001, 20'000'000, mapped);
-  const std::string text(300'000, 'x');
-  for (const std::size_t at : {0u, 4'900'000u, 5'000'001u, 12'345'678u, 24'800'000u, 29'700'000u})
-    BOOST_TEST(file.write(at, text.data(), text.size()) == 0);
-  std::string expected(30'000'000, '\xee');
-  for (const std::size_t at : {0u, 4'900'000u, 5'000'001u, 12'345'678u, 24'800'000u, 29'700'000u})
-    expected.replace(at, text.size(), text);
-  BOOST_TEST((scratch.contents() == expected));
+  for (const auto in_memory : {mapped, both}) {
+    Scratch scratch("/dev/shm", 30'000'000);
+    SharedFile file(scratch.fd, 5'000'001, 20'000'000, in_memory);
+    const std::string text(300'000, 'x');
+    const std::vector<std::size_t> places = {0,          4'900'000,  5'000'001, 12'345'678,
+                                             24'800'000, 29'700'000, 7'000'000, 8'000'000};
+    parallel_for(4, places.size(), [&](std::size_t i, unsigned) {
+      if (file.write(places[i], text.data(), text.size()) != 0) throw std::runtime_error("not written");
+    });
+    std::string expected(30'000'000, '\xee');
+    for (const std::size_t at : places) expected.replace(at, text.size(), text);
+    BOOST_TEST((scratch.contents() == expected));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_file_grows_behind_its_end) {
@@ -152,6 +163,77 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_told) {
   const std::string text(400'000, 'x');
   BOOST_TEST(file.write(0, text.data(), text.size()) == EBADF);
   BOOST_TEST((scratch.contents() == std::string(3'000'000, '\xee')));
+}
+
+namespace {
+
+/// 16 MiB of memory, which this process alone sees.
+bool mount_disk(const std::string& folder) {
+  const uid_t user = ::getuid();
+  if (::unshare(CLONE_NEWNS) != 0) {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+  }
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", folder.c_str(), "tmpfs", 0, "size=16m") == 0;
+}
+
+/// Fills a file of twice the size of a file system in memory from four threads, and returns what is wrong.
+const char* fill_small_disk(const std::string& folder, SharedFile::InMemory in_memory) {
+  constexpr std::size_t kBytes = 32u << 20, kPiece = 200'000;
+  const std::string path = folder + "/file";
+  Descriptor fd;
+  fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (fd < 0 || ::ftruncate(fd, kBytes) != 0) return "no file";
+  std::vector<int> errors(kBytes / kPiece, -1);
+  {
+    SharedFile file(fd, in_memory);
+    std::atomic<std::size_t> next{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        for (std::size_t piece = 0; (piece = next++) < errors.size();)
+          errors[piece] = file.write(piece * kPiece, std::string(kPiece, 'x').data(), kPiece);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::size_t n_whole = 0;
+  for (std::size_t piece = 0; piece < errors.size(); ++piece) {
+    if (errors[piece] == ENOSPC) continue;
+    if (errors[piece] != 0) return "another error than a full disk";
+    ++n_whole;
+    std::string found(kPiece, 0);
+    if (::pread(fd, found.data(), kPiece, static_cast<off_t>(piece * kPiece)) != kPiece ||
+        found != std::string(kPiece, 'x'))
+      return "a piece that was written is not in the file";
+  }
+  return n_whole == errors.size() ? "the disk was never full"
+         : n_whole == 0           ? "nothing was written"
+                                  : nullptr;
+}
+
+}  // namespace
+
+// A page that the system cannot give is an error, not the end of the process.
+BOOST_AUTO_TEST_CASE(a_full_disk_is_told) {
+  constexpr int kNoDisk = 77;
+  for (const auto in_memory : {mapped, written, both}) {
+    Scratch scratch("/dev/shm", 1);
+    const pid_t child = ::fork();
+    BOOST_REQUIRE(child >= 0);
+    if (child == 0) {  // the disk is its own, and goes with it
+      if (!mount_disk(scratch.folder)) ::_exit(kNoDisk);
+      const char* const wrong = fill_small_disk(scratch.folder, in_memory);
+      if (wrong != nullptr) std::fprintf(stderr, "%s\n", wrong);
+      ::_exit(wrong == nullptr ? 0 : 1);
+    }
+    int status = 0;
+    BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kNoDisk)
+      BOOST_TEST_MESSAGE("no name space of its own to mount a disk in");
+    else
+      BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  }
 }
 
 // The columns of a set are written in turn: neither keeps more than a few windows of each file in memory.
