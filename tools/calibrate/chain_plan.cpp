@@ -10,13 +10,11 @@
 namespace apsyn::calibrate {
 namespace {
 
-/// Smallest number of channel blocks in which a term over all channels sees the slope of phase.
-constexpr std::size_t kBlocksOfSlope = 256;
 /// Upper limit on the time steps of a slot that have their own robust weights.
 constexpr std::size_t kRobustSteps = 64;
 /// Size of a block of rows: cells, model and coordinates. It does not depend on the number of threads,
 /// because float32 sums depend on it.
-constexpr std::uint64_t kBlockBytes = 6'000'000;
+constexpr std::uint64_t kChainBlockBytes = 6'000'000;
 
 bool is_robust(const TermOptions& term) {
   return term.robust_nu > 0;
@@ -146,7 +144,7 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
       n_chan * (info.products.size() * (sizeof(std::complex<float>) + sizeof(float)) +
                 model.n_planes() * sizeof(std::complex<float>)) +
       150;
-  max_rows = std::clamp<std::size_t>(kBlockBytes / row_bytes, 1, 1u << 16);
+  max_rows = std::clamp<std::size_t>(kChainBlockBytes / row_bytes, 1, 1u << 16);
   std::int64_t n_rows = 0;
   for (const MsIntegration& integration : info.integrations) n_rows += integration.n_rows;
   const std::uint64_t block_bytes =
