@@ -17,6 +17,9 @@ using Mat3 = std::array<Vec3, 3>;  ///< rows
 inline double dot(const Vec3& a, const Vec3& b) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
+inline Vec3 scaled(const Vec3& v, double factor) {
+  return {v[0] * factor, v[1] * factor, v[2] * factor};
+}
 inline Vec3 operator-(const Vec3& a, const Vec3& b) {
   return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
 }

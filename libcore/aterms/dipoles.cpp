@@ -21,10 +21,7 @@
 namespace apsyn {
 namespace {
 
-using Complex = std::complex<double>;
-using Matrix = std::array<Complex, 4>;
-constexpr double kUpdate_s = 60;  // a quarter of a degree of Earth rotation
-
+using Matrix = std::array<std::complex<double>, 4>;
 Matrix product(const Matrix& a, const Matrix& b) {
   return {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
           a[2] * b[1] + a[3] * b[3]};
@@ -48,7 +45,7 @@ double dipole_height(const AtermEntry& entry, bool is_mwa) {
 class DipolePart final : public AtermPart {
  public:
   DipolePart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables, bool is_mwa)
-      : interval_(read_update_interval(entry, kUpdate_s)),
+      : interval_(read_update_interval(entry, kSkyUpdate_s)),
         frame_(*layout.site),
         x_dipole_(dipole_along(entry, "x_azimuth", is_mwa ? 90 : 0)),
         y_dipole_(dipole_along(entry, "y_azimuth", is_mwa ? 0 : 90)),
@@ -97,7 +94,7 @@ class DipolePart final : public AtermPart {
                    unsigned n_threads, View<std::complex<float>, 3> jones) const {
     constexpr std::size_t kAtOnce = 64;
     const std::size_t n_pixels = sky.size();
-    Buffer<Complex, 3> beams({tiles_.patterns.size(), n_pixels, 4});
+    Buffer<std::complex<double>, 3> beams({tiles_.patterns.size(), n_pixels, 4});
     for (std::size_t pattern = 0; pattern < tiles_.patterns.size(); ++pattern) {
       const std::array<MwaArrayFactor, 2> tile{MwaArrayFactor(tiles_.patterns[pattern][0], freq_hz),
                                                MwaArrayFactor(tiles_.patterns[pattern][1], freq_hz)};
@@ -125,7 +122,7 @@ class DipolePart final : public AtermPart {
     const double ground = ground_plane_voltage(sky.direction[2], height_m_, freq_hz);
     if (ground == 0) return {};
     const std::array<double, 4> dipoles = dipole_jones(x_dipole_, y_dipole_, sky.north, sky.east);
-    Complex x = ground, y = ground;
+    std::complex<double> x = ground, y = ground;
     if (is_mwa_) {
       x *= tile[0](sky.direction);
       y *= tile[1](sky.direction);
@@ -134,9 +131,9 @@ class DipolePart final : public AtermPart {
   }
 
   Matrix inverse(const Matrix& a) const {
-    const Complex determinant = a[0] * a[3] - a[1] * a[2];
+    const std::complex<double> determinant = a[0] * a[3] - a[1] * a[2];
     double norm = 0;
-    for (const Complex& element : a) norm += std::norm(element);
+    for (const std::complex<double>& element : a) norm += std::norm(element);
     if (!(std::abs(determinant) > 1e-9 * norm) || norm < 1e-12)
       throw DataError(
           "{}: the beam is zero or sees one polarisation only at the centre of the image: leave "

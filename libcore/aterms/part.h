@@ -65,6 +65,10 @@ struct UpdateInterval {
   }
 };
 
+/// Update interval of what the rotation of the Earth turns, unless the entry has one: the sky moves by a
+/// quarter of a degree.
+inline constexpr double kSkyUpdate_s = 60;
+
 /// The parameter update_interval in seconds; DataError below a millisecond.
 UpdateInterval read_update_interval(const AtermEntry& entry, double otherwise_s);
 

@@ -19,15 +19,13 @@
 namespace apsyn {
 namespace {
 
-constexpr double kUpdate_s = 60;  // the sky moves by a quarter of a degree
-
 class ScreenPart final : public AtermPart {
  public:
   ScreenPart(const AtermEntry& entry, const std::string& path, const IonosphereGrid& grid,
              const ArrayLayout& layout)
       : name_(entry.name()),
         path_(path),
-        interval_(read_update_interval(entry, kUpdate_s)),
+        interval_(read_update_interval(entry, kSkyUpdate_s)),
         frame_(*layout.site),
         screen_(grid, path),
         first_mjd_s_(grid.time_mjd_s),

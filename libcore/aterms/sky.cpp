@@ -12,9 +12,6 @@
 namespace apsyn {
 namespace {
 
-Vec3 scaled(const Vec3& a, double factor) {
-  return {a[0] * factor, a[1] * factor, a[2] * factor};
-}
 Vec3 normalised(const Vec3& a) {
   return scaled(a, 1 / std::sqrt(dot(a, a)));
 }

@@ -14,10 +14,6 @@ constexpr double kTolerance = 2e-7;  ///< of a phasor, what the series and the f
 constexpr std::size_t kSmallest = 16;
 constexpr std::size_t kCheapTerms = 6, kMaxTerms = 12;
 
-Vec3 scaled(const Vec3& a, double factor) {
-  return {a[0] * factor, a[1] * factor, a[2] * factor};
-}
-
 Vec3 normalised(const Vec3& a) {
   return scaled(a, 1 / std::max(1e-300, std::sqrt(dot(a, a))));
 }

@@ -32,10 +32,6 @@ struct EarthAndSun {
   Vec3 sun_m{};  ///< as well
 };
 
-Vec3 scaled(const Vec3& v, double factor) {
-  return {v[0] * factor, v[1] * factor, v[2] * factor};
-}
-
 EarthAndSun by_epv00(const DayTime& tdb) {
   double heliocentric[2][3], barycentric[2][3];
   eraEpv00(kMjd0 + static_cast<double>(tdb.mjd), tdb.s / kSecondsPerDay, heliocentric, barycentric);

@@ -8,14 +8,6 @@
 
 namespace apsyn {
 
-namespace {
-
-Vec3 scaled(const Vec3& v, double factor) {
-  return {v[0] * factor, v[1] * factor, v[2] * factor};
-}
-
-}  // namespace
-
 BeamTracker::BeamTracker(const ArrayLayout& layout, const UtcTime& start, std::vector<BeamDirection> beams,
                          const std::optional<SkyDirection>& applied, bool align)
     : frame_(layout.site.value()), start_(start), beams_(std::move(beams)), applied_(applied), align_(align) {

@@ -11,7 +11,7 @@ namespace apsyn {
 namespace {
 
 /// The Earth turns by 0.004 rad: the cubic is within 1e-12 s.
-constexpr double kSegment_s = 60;
+constexpr double kPhaseSegment_s = 60;
 
 double dm_at(const PulsarTiming& pulsar, const DayTime& time) {
   const auto years = static_cast<double>(seconds_since(pulsar.dm_epoch, time)) / (365.25 * kSecondsPerDay);
@@ -103,9 +103,9 @@ std::optional<long double> PulsarPhase::reference_turns() const {
 }
 
 void PulsarPhase::enter_segment(double at_s) {
-  segment_s_ = std::floor(at_s / kSegment_s) * kSegment_s;
+  segment_s_ = std::floor(at_s / kPhaseSegment_s) * kPhaseSegment_s;
   for (int node = 0; node < 4; ++node) {
-    const Instant at = instant(barycentre_, {start_.mjd, start_.s + segment_s_ + node * kSegment_s / 3});
+    const Instant at = instant(barycentre_, {start_.mjd, start_.s + segment_s_ + node * kPhaseSegment_s / 3});
     turns_[node] = static_cast<double>(at.turns - zero_turns_);
     if (node % 3 == 0) stretch_[node / 3] = at.rate_hz * period_s_ / ((1 - at.speed) * (1 - at.speed));
   }
@@ -113,8 +113,9 @@ void PulsarPhase::enter_segment(double at_s) {
 
 void PulsarPhase::phases(std::span<const double> at_s, std::span<double> turns, std::span<double> stretch) {
   for (std::size_t i = 0; i < at_s.size(); ++i) {
-    if (segment_s_ < 0 || at_s[i] < segment_s_ || at_s[i] >= segment_s_ + kSegment_s) enter_segment(at_s[i]);
-    const double part = (at_s[i] - segment_s_) / kSegment_s, x = 3 * part;
+    if (segment_s_ < 0 || at_s[i] < segment_s_ || at_s[i] >= segment_s_ + kPhaseSegment_s)
+      enter_segment(at_s[i]);
+    const double part = (at_s[i] - segment_s_) / kPhaseSegment_s, x = 3 * part;
     // Lagrange's cubic about the first node, whose turns are many.
     const double step[3] = {turns_[1] - turns_[0], turns_[2] - turns_[0], turns_[3] - turns_[0]};
     turns[i] = turns_[0] + (step[0] * x * (x - 2) * (x - 3) / 2 - step[1] * x * (x - 1) * (x - 3) / 2 +

@@ -15,7 +15,7 @@ constexpr double kMaxOfBreaks = 0.2;     // of the axis, of all breaks
 constexpr double kMaxMissing = 1.0 / 4;  // bins without data to those with, within the parts
 
 /// Parts without their places; the number of bins without data in them.
-std::size_t split(const std::vector<std::int64_t>& bins, std::vector<AxisPart>& parts) {
+std::size_t split_at_gaps(const std::vector<std::int64_t>& bins, std::vector<AxisPart>& parts) {
   const auto shortest =
       std::max<std::int64_t>(kShortGap, static_cast<std::int64_t>(0.01 * static_cast<double>(bins.size())));
   std::size_t n_column = 0;
@@ -64,7 +64,7 @@ BrokenAxis break_axis(const std::vector<std::int64_t>& bins, double bin_width) {
   BrokenAxis axis{bin_width, 0, {}};
   std::vector<std::int64_t> used = bins;
   while (true) {
-    const std::size_t n_missing = split(used, axis.parts);
+    const std::size_t n_missing = split_at_gaps(used, axis.parts);
     const bool too_many = axis.parts.size() - 1 > kMaxBreaks;
     if (!too_many && static_cast<double>(n_missing) <= kMaxMissing * static_cast<double>(used.size())) break;
     for (std::int64_t& bin : used) bin >>= 1;

@@ -2,6 +2,7 @@
 // The furniture that the figures share: sizes and colours, frames with ticks, colour bars, titles.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,6 +24,10 @@ struct Theme {
   Colour ink{0.10f, 0.11f, 0.13f}, soft_ink{0.38f, 0.40f, 0.44f}, faint{0.86f, 0.87f, 0.89f};
   Colour accent{0.12f, 0.36f, 0.66f};
   double px(double thousandths) const { return thousandths * unit; }
+  /// The pixels of a panel, its upper left corner and size given in thousandths.
+  Rect rect(double x0, double y0, double width, double height) const {
+    return {std::round(px(x0)), std::round(px(y0)), std::round(px(x0 + width)), std::round(px(y0 + height))};
+  }
   TextStyle text(double size = 25) const { return {.size = px(size), .colour = ink}; }
   TextStyle small_text(double size = 20) const { return {.size = px(size), .colour = soft_ink}; }
   Pen frame_pen() const { return {ink, px(1.8), 1}; }

@@ -151,7 +151,7 @@ double baseline_drop(const TextStyle& style) {
   return part == 0 ? 0 : part * capital_height() * style.size;
 }
 
-std::string xml_text(const std::string& text) {
+std::string pango_markup(const std::string& text) {
   return Handle<gchar>(g_markup_escape_text(text.data(), static_cast<gssize>(text.size()))).get();
 }
 
@@ -315,10 +315,10 @@ std::string svg_label(const Label& label) {
   for (const Run& run : runs_of(label.text)) {
     const double wanted = run.script == 0 ? 0 : (run.script > 0 ? kRaise : kLower) * em;
     if (wanted == lift && run.script == 0)
-      out += xml_text(run.text);
+      out += pango_markup(run.text);
     else
       out += fmt::format("<tspan dy=\"{:.2f}\" font-size=\"{:.2f}\">{}</tspan>", lift - wanted,
-                         run.script == 0 ? em : kScriptScale * em, xml_text(run.text));
+                         run.script == 0 ? em : kScriptScale * em, pango_markup(run.text));
     lift = wanted;
   }
   return out + "</text>\n";

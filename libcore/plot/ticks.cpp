@@ -75,7 +75,7 @@ struct Sexagesimal {
 };
 
 /// `value` and `step` in seconds (of time or arc), rounded to the step's own decimals first.
-Sexagesimal split(double value_s, double step_s) {
+Sexagesimal sexagesimal_of(double value_s, double step_s) {
   Sexagesimal out;
   out.decimals = step_s >= 0.999999 ? 0 : decimals_of(step_s);
   const double scale = std::pow(10.0, out.decimals);
@@ -179,7 +179,7 @@ double declination_step(double span_rad, int target) {
 
 std::string right_ascension_label(double ra_rad, double step_rad) {
   const double second = kTwoPi / 86400;
-  Sexagesimal s = split(ra_rad / second, step_rad / second);
+  Sexagesimal s = sexagesimal_of(ra_rad / second, step_rad / second);
   s.hours = ((s.hours % 24) + 24) % 24;
   std::string text = fmt::format("{}^{{h}}", s.hours);
   if (s.parts >= 2) text += fmt::format("{:02}^{{m}}", s.minutes);
@@ -188,7 +188,7 @@ std::string right_ascension_label(double ra_rad, double step_rad) {
 }
 
 std::string declination_label(double dec_rad, double step_rad) {
-  const Sexagesimal s = split(std::abs(dec_rad) / kRadPerArcsec, step_rad / kRadPerArcsec);
+  const Sexagesimal s = sexagesimal_of(std::abs(dec_rad) / kRadPerArcsec, step_rad / kRadPerArcsec);
   const bool zero = s.hours == 0 && s.minutes == 0 && s.seconds == 0;
   std::string text = fmt::format("{}{}\u00b0", zero ? "" : dec_rad < 0 ? "\u2212" : "+", s.hours);
   if (s.parts >= 2) text += fmt::format("{:02}\u2032", s.minutes);

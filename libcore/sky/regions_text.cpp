@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::string_view kFirstLine = "#CRTF";
 
-using Malformed = MalformedRegion;
-
 /// "name[[x, y], r] key=value ...": the list's entries, each of one or more texts, and what follows.
 struct Parts {
   std::string name;
@@ -27,7 +25,7 @@ struct Parts {
 
 Parts take_apart(std::string_view line) {
   const std::size_t open = line.find('[');
-  if (open == std::string_view::npos) throw Malformed{"no coordinates in brackets"};
+  if (open == std::string_view::npos) throw MalformedRegion{"no coordinates in brackets"};
   Parts parts{lower(trim(line.substr(0, open))), {}, {}};
   std::size_t depth = 0, start = open + 1;
   bool closed = false;  // an inner list just ended: nothing may come before the next comma
@@ -37,12 +35,13 @@ Parts take_apart(std::string_view line) {
     const std::string_view text = trim(line.substr(start, at - std::min(at, start)));
     if (c == '[') {
       if (++depth > 2 || (depth == 2 && (!text.empty() || closed)))
-        throw Malformed{"brackets are nested wrongly"};
+        throw MalformedRegion{"brackets are nested wrongly"};
       if (depth == 2) parts.entries.emplace_back();
       start = at + 1;
       continue;
     }
-    if (closed ? !text.empty() : text.empty()) throw Malformed{"an empty or misplaced value in the brackets"};
+    if (closed ? !text.empty() : text.empty())
+      throw MalformedRegion{"an empty or misplaced value in the brackets"};
     if (!closed) {
       if (depth == 1) parts.entries.emplace_back();
       parts.entries.back().emplace_back(text);
@@ -54,7 +53,7 @@ Parts take_apart(std::string_view line) {
       return parts;
     }
   }
-  throw Malformed{"the brackets do not close"};
+  throw MalformedRegion{"the brackets do not close"};
 }
 
 bool is_in_pixels(const std::string& text) {
@@ -65,27 +64,27 @@ double pixels(const std::string& text) {
 }
 
 RegionPoint point_of(const std::vector<std::string>& entry) {
-  if (entry.size() != 2) throw Malformed{"a position is [x, y]"};
+  if (entry.size() != 2) throw MalformedRegion{"a position is [x, y]"};
   if (is_in_pixels(entry[0]) != is_in_pixels(entry[1]))
-    throw Malformed{fmt::format("[{}, {}]: give both in pixels or both as angles", entry[0], entry[1])};
+    throw MalformedRegion{fmt::format("[{}, {}]: give both in pixels or both as angles", entry[0], entry[1])};
   if (is_in_pixels(entry[0])) return {pixels(entry[0]), pixels(entry[1]), true};
   const RegionPoint point{parse_right_ascension(entry[0]), parse_declination(entry[1]), false};
   if (std::abs(point.y) > kPi / 2)
-    throw Malformed{fmt::format("declination {} is beyond the pole", entry[1])};
+    throw MalformedRegion{fmt::format("declination {} is beyond the pole", entry[1])};
   return point;
 }
 
 /// One or two lengths; a single one counts twice.
 void set_sizes(Region& region, const std::vector<std::string>& entry) {
-  if (entry.size() > 2) throw Malformed{"more than two sizes"};
+  if (entry.size() > 2) throw MalformedRegion{"more than two sizes"};
   region.sizes_in_pixels = is_in_pixels(entry[0]);
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string& text = entry[std::min(i, entry.size() - 1)];
     if (is_in_pixels(text) != region.sizes_in_pixels)
-      throw Malformed{"give both sizes in pixels or both as angles"};
+      throw MalformedRegion{"give both sizes in pixels or both as angles"};
     region.sizes[i] = region.sizes_in_pixels ? pixels(text) : parse_angle(text);
     if (!(region.sizes[i] >= 0) || (i == 1 && region.sizes[i] == 0))
-      throw Malformed{fmt::format("size {} is not positive", text)};
+      throw MalformedRegion{fmt::format("size {} is not positive", text)};
   }
 }
 
@@ -93,10 +92,10 @@ Region region_of(const Parts& parts) {
   Region region;
   auto need = [&](std::size_t n, std::size_t n_sizes, const char* form) {
     if (parts.entries.size() != n || (n_sizes > 0 && parts.entries[1].size() != n_sizes))
-      throw Malformed{fmt::format("write {}", form)};
+      throw MalformedRegion{fmt::format("write {}", form)};
     if (n_sizes > 0) set_sizes(region, parts.entries[1]);
     if (n == 3) {
-      if (parts.entries[2].size() != 1) throw Malformed{fmt::format("write {}", form)};
+      if (parts.entries[2].size() != 1) throw MalformedRegion{fmt::format("write {}", form)};
       region.angle_rad = parse_angle(parts.entries[2][0]);
     }
   };
@@ -121,10 +120,10 @@ Region region_of(const Parts& parts) {
     region.shape = RegionShape::box;
   } else if (parts.name == "poly") {
     n_points = parts.entries.size();
-    if (n_points < 3) throw Malformed{"a polygon has 3 corners or more"};
+    if (n_points < 3) throw MalformedRegion{"a polygon has 3 corners or more"};
     region.shape = RegionShape::polygon;
   } else {
-    throw Malformed{fmt::format(
+    throw MalformedRegion{fmt::format(
         "'{}' is no shape of a mask: box, centerbox, rotbox, poly, circle, annulus or ellipse", parts.name)};
   }
   for (std::size_t i = 0; i < n_points; ++i) region.points.push_back(point_of(parts.entries[i]));
@@ -141,7 +140,7 @@ void check_parameters(std::string_view text, const std::string& source, std::siz
     std::string_view value = trim(text.substr(equals + 1));
     value = value.substr(0, value.find_first_of(", \t"));
     if (key == "coord" && lower(value) != "j2000" && lower(value) != "icrs")
-      throw Malformed{fmt::format("coord={}: give J2000 or ICRS coordinates", value)};
+      throw MalformedRegion{fmt::format("coord={}: give J2000 or ICRS coordinates", value)};
     if (key == "range")
       log_warning("{}: line {}: range is not heeded: the region holds for all channels", source, line);
   }
@@ -189,7 +188,7 @@ std::vector<Region> parse_regions(std::string_view text, const std::string& sour
       regions.back().exclude = exclude;
       regions.back().line = number;
       check_parameters(parts.rest, source, number);
-    } catch (const Malformed& wrong) {
+    } catch (const MalformedRegion& wrong) {
       throw DataError("{}: line {}: {}", source, number, wrong.text);
     } catch (const UsageError& wrong) {
       throw DataError("{}: line {}: {}", source, number, wrong.what());

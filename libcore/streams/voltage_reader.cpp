@@ -28,7 +28,7 @@ namespace apsyn {
 namespace {
 
 /// Raw bytes of a piece that one thread decodes: they are still in its cache then.
-constexpr std::size_t kPieceBytes = 256u << 10;
+constexpr std::size_t kDecodedPieceBytes = 256u << 10;
 /// Of samples that are read into their place, at most. Larger ones gain nothing, and would share less evenly.
 constexpr std::size_t kDirectPieceBytes = 1u << 20;
 /// Pieces of a block in a file for each thread, so that all end at about the same time.
@@ -174,8 +174,8 @@ struct VoltageReader::State {
     T* const out = samples_of(block, T{}).data();
     const std::uint64_t begin_unit = unit_of(first), end_unit = units_to(end);
     const std::uint64_t even_bytes = (end_unit - begin_unit) * unit_bytes / (n_threads * kPiecesOfThread);
-    const std::uint64_t piece_bytes =
-        std::clamp<std::uint64_t>(even_bytes, kPieceBytes, direct<T>() ? kDirectPieceBytes : kPieceBytes);
+    const std::uint64_t piece_bytes = std::clamp<std::uint64_t>(
+        even_bytes, kDecodedPieceBytes, direct<T>() ? kDirectPieceBytes : kDecodedPieceBytes);
     const std::uint64_t piece_units = std::max<std::uint64_t>(1, piece_bytes / unit_bytes);
     const auto n_pieces = static_cast<std::size_t>((end_unit - begin_unit + piece_units - 1) / piece_units);
     const std::uint64_t counted_from = payload.position() / unit_bytes;
@@ -286,7 +286,7 @@ struct VoltageReader::State {
                       std::uint64_t& unit, VoltageBlock& block, RawUnits& rest) {
     T* const out = samples_of(block, T{}).data();
     const std::uint64_t piece_units =
-        std::max<std::uint64_t>(1, (direct<T>() ? kDirectPieceBytes : kPieceBytes) / unit_bytes);
+        std::max<std::uint64_t>(1, (direct<T>() ? kDirectPieceBytes : kDecodedPieceBytes) / unit_bytes);
     bool more = true;
     const auto keep_cut = [&](std::uint64_t from, const std::uint8_t* bytes, std::uint64_t n_units) {
       // The end of the block may lie within the last unit.

@@ -12,25 +12,25 @@
 
 namespace apsyn::reference {
 
-using Jones = std::array<std::array<std::complex<double>, 2>, 2>;
+using AtermMatrix = std::array<std::array<std::complex<double>, 2>, 2>;
 
 struct AtermVisibility {
   double u, v, w;          ///< wavelengths
-  Jones weighted;          ///< V_pq, element by element times its weight
+  AtermMatrix weighted;    ///< V_pq, element by element times its weight
   std::size_t p, q, slot;  ///< stations and whatever else chooses their A-terms
 };
 
 /// A station's A-term in a direction.
-using AtermFunction = std::function<Jones(std::size_t station, std::size_t slot, double l, double m)>;
+using AtermFunction = std::function<AtermMatrix(std::size_t station, std::size_t slot, double l, double m)>;
 
-Jones multiply(const Jones& a, const Jones& b);
-Jones hermitian(const Jones& a);
-Jones inverse(const Jones& a);
+AtermMatrix multiply(const AtermMatrix& a, const AtermMatrix& b);
+AtermMatrix hermitian(const AtermMatrix& a);
+AtermMatrix inverse(const AtermMatrix& a);
 
 /// For each pixel the sum of A_p^-1 V A_q^-H / |A_p^-1 A_q^-H|_F sqrt(2), or of A_p^H V A_q, times
 /// exp(-2 pi i (u l + v m + w (n - 1))).
-std::vector<Jones> aterm_image(const std::vector<AtermVisibility>& visibilities,
-                               const std::vector<DftPixel>& pixels, const AtermFunction& aterm,
-                               bool normalised);
+std::vector<AtermMatrix> aterm_image(const std::vector<AtermVisibility>& visibilities,
+                                     const std::vector<DftPixel>& pixels, const AtermFunction& aterm,
+                                     bool normalised);
 
 }  // namespace apsyn::reference

@@ -2,11 +2,12 @@
 #include "tests/reference/convolution_gridding.h"
 
 #include <cmath>
+#include <numbers>
 
 namespace apsyn::reference {
 namespace {
 
-const double pi = std::acos(-1.0);
+using std::numbers::pi;
 
 struct Axis {
   int first;        ///< cell

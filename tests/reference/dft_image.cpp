@@ -2,12 +2,13 @@
 #include "tests/reference/dft_image.h"
 
 #include <cmath>
+#include <numbers>
 #include <thread>
 
 namespace apsyn::reference {
 namespace {
 
-const double pi = std::acos(-1.0);
+using std::numbers::pi;
 
 /// The phase in turns, reduced before it is multiplied by 2 pi.
 std::complex<double> unit(double turns) {

@@ -49,6 +49,9 @@ std::vector<float> PulsedImages::frame(std::size_t t) const {
   for (const double k : kernel) square += k * k;
   const std::size_t pad = static_cast<std::size_t>(2 * reach), wide = nx + pad, high = ny + pad;
   std::vector<float> out(n_chan * ny * nx);
+  std::vector<double> steady_sky;  // of all channels, [y][x]
+  for (std::size_t y = 0; y < ny; ++y)
+    for (std::size_t x = 0; x < nx; ++x) steady_sky.push_back(steady(x, y, t));
   std::vector<double> white(wide * high), rows(nx * high);
   for (std::size_t chan = 0; chan < n_chan; ++chan) {
     for (double& value : white) value = normal(random);
@@ -62,7 +65,7 @@ std::vector<float> PulsedImages::frame(std::size_t t) const {
       for (std::size_t x = 0; x < nx; ++x) {
         double sum = 0;
         for (std::size_t i = 0; i < kernel.size(); ++i) sum += kernel[i] * rows[(y + i) * nx + x];
-        double value = steady(x, y, t) + sum / square;
+        double value = steady_sky[y * nx + x] + sum / square;
         for (const ImagePulse& pulse : pulses) {
           const double begin = pulse.begin + delay_frames(chan, pulse.dm), at = static_cast<double>(t);
           const double part = std::min(begin + pulse.width, at + 1) - std::max(begin, at);

@@ -20,6 +20,9 @@
 
 namespace apsyn::calibrate {
 
+/// Smallest number of channel blocks in which a term over all channels sees the slope of phase.
+inline constexpr std::size_t kBlocksOfSlope = 256;
+
 struct ChainResult {
   std::vector<TermResult> terms;   ///< in the order in which they were solved
   std::vector<std::size_t> order;  ///< of their product, receiver first

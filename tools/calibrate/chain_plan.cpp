@@ -11,15 +11,13 @@
 namespace apsyn::calibrate {
 namespace {
 
-/// Smallest number of channel blocks in which a term over all channels sees the slope of phase.
-constexpr std::size_t kBlocksOfSlope = 256;
 /// Upper limit on the time steps of a slot that have their own robust weights.
 constexpr std::size_t kRobustSteps = 64;
 /// Size of a block of rows: cells, model and coordinates. It does not depend on the number of threads,
 /// because float32 sums depend on it.
-constexpr std::uint64_t kBlockBytes = 6'000'000;
+constexpr std::uint64_t kChainBlockBytes = 6'000'000;
 /// Blocks on their way where there are several threads: one for each stage, and one between two stages.
-constexpr std::size_t kBlocks = 5;
+constexpr std::size_t kChainBlocks = 5;
 
 bool is_robust(const TermOptions& term) {
   return term.robust_nu > 0;
@@ -153,7 +151,7 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
       n_chan * (info.products.size() * (sizeof(std::complex<float>) + sizeof(float)) +
                 model.n_planes() * sizeof(std::complex<float>)) +
       150;
-  max_rows = std::clamp<std::size_t>(kBlockBytes / row_bytes, 1, 1u << 16);
+  max_rows = std::clamp<std::size_t>(kChainBlockBytes / row_bytes, 1, 1u << 16);
   std::int64_t n_rows = 0;
   for (const MsIntegration& integration : info.integrations) n_rows += integration.n_rows;
   const std::uint64_t block_bytes =
@@ -226,7 +224,7 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
                                            "allow more, or ask for shorter intervals or more channels per "
                                            "solution"));
   const std::size_t most_blocks = (static_cast<std::size_t>(n_rows) + max_rows - 1) / max_rows;
-  const std::size_t wanted = std::clamp<std::size_t>(most_blocks, 1, kBlocks);
+  const std::size_t wanted = std::clamp<std::size_t>(most_blocks, 1, kChainBlocks);
   if (tool.common().threads == 1 || bytes_ + (wanted - 1) * block_bytes > most) return;
   n_blocks = wanted;
   bytes_ += (wanted - 1) * block_bytes;

@@ -16,8 +16,7 @@
 namespace apsyn::calibrate {
 namespace {
 
-constexpr std::size_t kBlocksOfSlope = 256;
-constexpr std::uint64_t kBlockBytes = 8'000'000;
+constexpr std::uint64_t kDirectionsBlockBytes = 8'000'000;
 
 template <class T, std::size_t Rank>
 View<const T, Rank> some_rows(const Buffer<T, Rank>& all, std::size_t first, std::size_t n) {
@@ -245,7 +244,7 @@ DirectionPlan::DirectionPlan(const Tool& tool, const Options& options, const Inp
   }
   const std::uint64_t row_bytes =
       n_chan * (info.products.size() * 12 + n_directions * sizeof(std::complex<float>)) + 150;
-  max_rows = std::clamp<std::size_t>(kBlockBytes / row_bytes, 1, 1u << 16);
+  max_rows = std::clamp<std::size_t>(kDirectionsBlockBytes / row_bytes, 1, 1u << 16);
   // In a set sorted by time at most two slots are open at the same time; otherwise all of them may be.
   std::int64_t last_row = -1;
   bool sorted = true;
@@ -255,7 +254,7 @@ DirectionPlan::DirectionPlan(const Tool& tool, const Options& options, const Inp
   }
   const std::uint64_t n_open = sorted ? std::min<std::uint64_t>(2, slots.size()) : slots.size();
   const std::uint64_t n_solutions = slots.size() * info.antennas.size() * n_directions * info.windows.size();
-  bytes_ = program_bytes(1) + kBlockBytes + n_open * of_slot + of_solver + n_solutions * 200;
+  bytes_ = program_bytes(1) + kDirectionsBlockBytes + n_open * of_slot + of_solver + n_solutions * 200;
   if (bytes_ > tool.common().max_memory_bytes)
     throw UsageError("{}", memory_shortage(tool.common().max_memory_bytes, static_cast<double>(bytes_),
                                            "this needs", "allow more, or ask for fewer directions"));

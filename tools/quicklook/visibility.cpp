@@ -15,7 +15,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kBlockBytes = 32u << 20;
+constexpr std::size_t kRowsBytes = 32u << 20;
 
 Look finish(Tool& tool, const QuicklookOptions& o, const VisibilitySummary& summary) {
   tool.report_rate(static_cast<double>(summary.n_samples), "vis");
@@ -86,7 +86,7 @@ std::size_t rows_per_block(const MeasurementSetReader& reader) {
   std::size_t n_chan = 1;
   for (const MsSpectralWindow& window : reader.spectral_windows())
     n_chan = std::max(n_chan, window.channel_hz.size());
-  return std::clamp<std::size_t>(kBlockBytes / (n_chan * reader.products().size() * 12), 1, 65536);
+  return std::clamp<std::size_t>(kRowsBytes / (n_chan * reader.products().size() * 12), 1, 65536);
 }
 
 /// What the header of a stream tells.

@@ -11,13 +11,13 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kBlockBytes = 16u << 20;  // of decoded samples
+constexpr std::size_t kSamplesBytes = 16u << 20;  // of decoded samples
 
 /// A multiple of the spectra's segments, of the blocks of missing data and of the file's own blocks.
 std::size_t samples_per_block(const VoltageHeader& header, std::size_t segment) {
   const std::size_t bytes = header.n_chan * header.n_ant * header.n_pol * (header.n_bit <= 8 ? 2 : 8);
   const std::size_t unit = std::lcm(std::lcm(segment, header.missing_samples), header.block_samples);
-  return std::max<std::size_t>(1, kBlockBytes / std::max<std::size_t>(1, bytes * unit)) * unit;
+  return std::max<std::size_t>(1, kSamplesBytes / std::max<std::size_t>(1, bytes * unit)) * unit;
 }
 
 }  // namespace

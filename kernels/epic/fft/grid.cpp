@@ -15,10 +15,6 @@ constexpr double kMinCells = 8;  // the interpolation's window fits into twice a
 /// Pixels that the choice of a plane may move a source by.
 constexpr double kTolerance_pixels = 1e-3;
 
-Vec3 scaled(const Vec3& v, double factor) {
-  return {v[0] * factor, v[1] * factor, v[2] * factor};
-}
-
 Vec3 normalised(const Vec3& v) {
   return scaled(v, 1 / std::sqrt(dot(v, v)));
 }

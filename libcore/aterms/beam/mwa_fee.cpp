@@ -19,14 +19,13 @@
 namespace apsyn {
 namespace {
 
-constexpr double kUpdate_s = 60;
 constexpr const char* kFile = "mwa_full_embedded_element_pattern.h5";
 
 class MwaFeePart final : public AtermPart {
  public:
   MwaFeePart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables,
              std::shared_ptr<const MwaFeeSource> source)
-      : interval_(read_update_interval(entry, kUpdate_s)),
+      : interval_(read_update_interval(entry, kSkyUpdate_s)),
         site_(*layout.site),
         frame_(site_),
         tables_(tables),

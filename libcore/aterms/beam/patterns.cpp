@@ -19,7 +19,6 @@
 namespace apsyn {
 namespace {
 
-constexpr double kUpdate_s = 60;
 constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 28;
 
 /// How the first two axes lie on the sky.
@@ -43,7 +42,7 @@ PatternFrame frame_of(const SkyCube& cube) {
 class PatternPart final : public AtermPart {
  public:
   PatternPart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables)
-      : interval_(read_update_interval(entry, kUpdate_s)), pointing_(entry, layout, tables) {
+      : interval_(read_update_interval(entry, kSkyUpdate_s)), pointing_(entry, layout, tables) {
     const std::string name = entry.text("images");
     if (name.find("$(corr)") == std::string::npos || name.find("$(reim)") == std::string::npos)
       throw DataError("{} = '{}': a name like beam_$(corr)_$(reim).fits is needed", entry.where("images"),

@@ -18,8 +18,6 @@
 namespace apsyn {
 namespace {
 
-constexpr double kUpdate_s = 60;
-
 /// What J is divided by.
 enum class Normalisation { none, full, amplitude, preapplied, preapplied_or_full };
 
@@ -80,7 +78,7 @@ class StationPart final : public AtermPart {
  public:
   StationPart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables,
               StationArray array)
-      : interval_(read_update_interval(entry, kUpdate_s)),
+      : interval_(read_update_interval(entry, kSkyUpdate_s)),
         site_(*layout.site),
         frame_(site_),
         array_(std::move(array)),

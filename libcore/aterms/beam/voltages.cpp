@@ -18,8 +18,6 @@
 namespace apsyn {
 namespace {
 
-constexpr double kUpdate_s = 60;
-
 std::unique_ptr<DishVoltage> open_table(const char* file, const std::vector<std::string>& folders,
                                         const auto& make) {
   const std::string path = find_beam_file(file, folders);
@@ -56,7 +54,7 @@ class VoltagePart final : public AtermPart {
  public:
   VoltagePart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables,
               std::vector<std::unique_ptr<DishVoltage>> voltages, std::vector<std::size_t> of_station)
-      : interval_(read_update_interval(entry, kUpdate_s)),
+      : interval_(read_update_interval(entry, kSkyUpdate_s)),
         pointing_(entry, layout, tables),
         voltages_(std::move(voltages)),
         of_station_(std::move(of_station)),

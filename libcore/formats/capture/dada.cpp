@@ -17,7 +17,7 @@ namespace apsyn {
 namespace {
 
 constexpr std::string_view kOverlap = "OBS_OVERLAP";
-constexpr std::size_t kBlockBytes = 4u << 20;
+constexpr std::size_t kDadaBlockBytes = 4u << 20;
 constexpr std::size_t kMaxSpanBytes = std::size_t{4} << 30;
 
 /// One file of the recording, ready to be read.
@@ -108,12 +108,12 @@ class DadaCapture final : public Capture {
   const VoltageHeader& header() const override { return header_; }
   bool read(std::vector<std::uint8_t>& samples) override {
     // whole spans, so that what is missing reaches into no other block
-    const std::size_t wanted = std::max<std::size_t>(1, kBlockBytes / span_bytes_) * span_bytes_;
+    const std::size_t wanted = std::max<std::size_t>(1, kDadaBlockBytes / span_bytes_) * span_bytes_;
     samples.clear();
     std::vector<Range> missing;
     // bit by bit, so that heaps of which little is there take little memory
     while (piece_ && samples.size() < wanted) {
-      const std::size_t got = samples.size(), room = std::min(wanted - got, kBlockBytes);
+      const std::size_t got = samples.size(), room = std::min(wanted - got, kDadaBlockBytes);
       if (pause_bytes_ > 0) {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(room, pause_bytes_));
         samples.resize(got + n);
@@ -133,7 +133,7 @@ class DadaCapture final : public Capture {
   }
   std::vector<StreamReport> reports() const override { return {report_}; }
   std::optional<std::uint64_t> expected_samples() const override { return expected_; }
-  std::uint64_t memory_bytes() const override { return 5 * (kBlockBytes + span_bytes_); }
+  std::uint64_t memory_bytes() const override { return 5 * (kDadaBlockBytes + span_bytes_); }
 
  private:
   struct Range {

@@ -10,7 +10,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kBlockBytes = 4u << 20;
+constexpr std::size_t kRawBlockBytes = 4u << 20;
 
 SampleEncoding encoding_of(const std::string& name) {
   if (name == "OFFSETBINARY") return SampleEncoding::offset_binary;
@@ -63,7 +63,7 @@ class RawCapture final : public Capture {
   const VoltageHeader& header() const override { return header_; }
   bool read(std::vector<std::uint8_t>& samples) override {
     const std::size_t unit = header_.unit_bytes();
-    samples.resize(std::max<std::size_t>(1, kBlockBytes / unit) * unit);
+    samples.resize(std::max<std::size_t>(1, kRawBlockBytes / unit) * unit);
     std::size_t got = 0;
     while (source_ && got < samples.size()) {
       const std::size_t n = source_->read(samples.data() + got, samples.size() - got);
@@ -81,7 +81,7 @@ class RawCapture final : public Capture {
     if (!known_) return std::nullopt;
     return total_bytes_ * 8 / header_.bits_per_time();
   }
-  std::uint64_t memory_bytes() const override { return 5 * (kBlockBytes + header_.unit_bytes()); }
+  std::uint64_t memory_bytes() const override { return 5 * (kRawBlockBytes + header_.unit_bytes()); }
 
  private:
   void open_next() {

@@ -16,7 +16,7 @@
 namespace apsyn {
 namespace {
 
-constexpr long kMaxRows = 1L << 20;
+constexpr long kMaxSolutionRows = 1L << 20;
 const char* const kCure = "solutions of hyperdrive are needed";
 
 /// Closes what it opened.
@@ -43,7 +43,7 @@ auto beside(const std::string& path, const std::string& table, const char* colum
   const bool there =
       std::any_of(tables.begin(), tables.end(), [&](const auto& entry) { return entry.first == table; });
   if (!there) return {};
-  const FitsTable rows(path, table, kMaxRows, kCure);
+  const FitsTable rows(path, table, kMaxSolutionRows, kCure);
   if (!rows.has(column)) return {};
   if (static_cast<std::size_t>(rows.n_rows()) != length)
     throw DataError("{}: {} has {} rows, and SOLUTIONS {} of them: {}", path, table, rows.n_rows(), length,

@@ -10,13 +10,8 @@
 #include "libcore/base/error.h"
 
 namespace apsyn {
-namespace {
 
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
+namespace {
 
 /// Keywords that describe the file or the coordinates: they are rebuilt on writing, never handed on.
 bool is_structural(std::string_view keyword) {
@@ -94,7 +89,7 @@ std::optional<std::string> FitsKeys::text(const std::string& keyword) const {
   char value[FLEN_VALUE] = "";
   fits_read_key(fits_, TSTRING, keyword.c_str(), value, nullptr, &status);
   if (!found(keyword, status)) return std::nullopt;
-  return std::string(trim(value));
+  return std::string(trim_blanks(value));
 }
 
 bool FitsKeys::flag(const std::string& keyword) const {
@@ -128,9 +123,9 @@ std::vector<std::string> fits_history(const FitsPrimary& fits) {
 double header_number(const FitsPrimary& fits, std::string_view keyword) {
   for (std::size_t i = 0; i < fits.n_cards(); ++i) {
     const std::string_view card = fits.card(i);
-    if (trim(card.substr(0, 8)) != keyword || card.substr(8, 2) != "= ") continue;
+    if (trim_blanks(card.substr(0, 8)) != keyword || card.substr(8, 2) != "= ") continue;
     const std::string_view value = card.substr(10);
-    return parse_fits_number(trim(value.substr(0, value.find('/')))).value_or(0);
+    return parse_fits_number(trim_blanks(value.substr(0, value.find('/')))).value_or(0);
   }
   return 0;
 }
@@ -139,10 +134,10 @@ std::vector<std::pair<std::string, double>> other_numeric_keywords(const FitsPri
   std::vector<std::pair<std::string, double>> keywords;
   for (std::size_t i = 0; i < fits.n_cards(); ++i) {
     const std::string_view card = fits.card(i);
-    const std::string_view keyword = trim(card.substr(0, 8));
+    const std::string_view keyword = trim_blanks(card.substr(0, 8));
     if (card.substr(8, 2) != "= " || is_structural(keyword)) continue;
     const std::string_view value = card.substr(10);
-    if (const auto number = parse_fits_number(trim(value.substr(0, value.find('/')))))
+    if (const auto number = parse_fits_number(trim_blanks(value.substr(0, value.find('/')))))
       keywords.emplace_back(keyword, *number);
   }
   return keywords;

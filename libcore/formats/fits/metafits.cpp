@@ -23,7 +23,7 @@ namespace {
 constexpr double kMwaLat_deg = -26.703319405555554, kMwaLon_deg = 116.67081523611111, kMwaHeight_m = 377.827;
 // Electrical over physical length of the MWA's coaxial cables.
 constexpr double kCableVelocityFactor = 1.204;
-constexpr long kMaxRows = 1 << 20;
+constexpr long kMaxTileRows = 1 << 20;
 
 double cable_delay_s(const std::string& path, std::string_view length) {
   const bool electrical = length.starts_with("EL_");
@@ -33,7 +33,7 @@ double cable_delay_s(const std::string& path, std::string_view length) {
 }
 
 FitsTable open_table(const std::string& path) {
-  return FitsTable(path, "TILEDATA", kMaxRows, "an MWA metafits is needed");
+  return FitsTable(path, "TILEDATA", kMaxTileRows, "an MWA metafits is needed");
 }
 
 }  // namespace

@@ -12,26 +12,23 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kBlock = 2880;
-constexpr std::size_t kCard = 80;
-constexpr std::size_t kMaxHeader = 4096 * kBlock;
 // Pipes do not tell their size: their data are taken in pieces, so that a false promise costs no memory.
 constexpr std::size_t kPiece = 16u << 20;
 
-std::string_view trim(std::string_view text) {
+}  // namespace
+
+std::string_view trim_blanks(std::string_view text) {
   const auto first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-}  // namespace
-
 bool is_end_card(std::string_view card) {
-  return card.starts_with("END") && trim(card) == "END";
+  return card.starts_with("END") && trim_blanks(card) == "END";
 }
 
 bool resembles_end_card(std::string_view card) {
-  return !is_end_card(card) && (trim(card) == "END" || trim(card.substr(0, 8)) == "END");
+  return !is_end_card(card) && (trim_blanks(card) == "END" || trim_blanks(card.substr(0, 8)) == "END");
 }
 
 namespace {
@@ -39,11 +36,11 @@ namespace {
 /// The value of a mandatory card as text, without its comment.
 std::string_view mandatory_value(const FitsPrimary& fits, std::size_t index, std::string_view keyword) {
   const std::string_view card = fits.card(index);
-  if (trim(card.substr(0, 8)) != keyword || card[0] == ' ' || card.substr(8, 2) != "= ")
+  if (trim_blanks(card.substr(0, 8)) != keyword || card[0] == ' ' || card.substr(8, 2) != "= ")
     throw DataError("{}: byte {}: card '{}' where {} must stand: not a standard FITS image", fits.name,
-                    index * kCard, trim(card), keyword);
+                    index * kFitsCard, trim_blanks(card), keyword);
   std::string_view value = card.substr(10);
-  return trim(value.substr(0, value.find('/')));
+  return trim_blanks(value.substr(0, value.find('/')));
 }
 
 long mandatory_integer(const FitsPrimary& fits, std::size_t index, const std::string& keyword) {
@@ -51,39 +48,40 @@ long mandatory_integer(const FitsPrimary& fits, std::size_t index, const std::st
   long value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    throw DataError("{}: byte {}: {} = '{}': an integer is needed", fits.name, index * kCard, keyword, text);
+    throw DataError("{}: byte {}: {} = '{}': an integer is needed", fits.name, index * kFitsCard, keyword,
+                    text);
   return value;
 }
 
 /// True at the END card; checks that each card is printable ASCII.
 bool scan_block(FitsPrimary& fits, std::size_t first_card) {
-  for (std::size_t index = first_card; index < first_card + kBlock / kCard; ++index) {
+  for (std::size_t index = first_card; index < first_card + kFitsBlock / kFitsCard; ++index) {
     const std::string_view card = fits.card(index);
-    for (std::size_t i = 0; i < kCard; ++i)
+    for (std::size_t i = 0; i < kFitsCard; ++i)
       if (card[i] < 0x20 || card[i] > 0x7e)
         throw DataError("{}: byte {}: value {:#04x} in the header, which holds text only: not a FITS header",
-                        fits.name, index * kCard + i, static_cast<unsigned char>(card[i]));
+                        fits.name, index * kFitsCard + i, static_cast<unsigned char>(card[i]));
     if (is_end_card(card)) return true;
     if (resembles_end_card(card))
       throw DataError("{}: byte {}: card '{}': END stands at a card's beginning and alone: not a FITS header",
-                      fits.name, index * kCard, trim(card));
+                      fits.name, index * kFitsCard, trim_blanks(card));
   }
   return false;
 }
 
 void read_header(ByteSource& source, FitsPrimary& fits) {
-  for (bool ended = false; !ended; fits.header_bytes += kBlock) {
-    if (fits.header_bytes >= kMaxHeader)
-      throw DataError("{}: no END card in the first {} bytes: not a FITS header", fits.name, kMaxHeader);
-    fits.bytes.resize(fits.header_bytes + kBlock);
-    const std::size_t n = source.read(fits.bytes.data() + fits.header_bytes, kBlock);
+  for (bool ended = false; !ended; fits.header_bytes += kFitsBlock) {
+    if (fits.header_bytes >= kMaxFitsHeader)
+      throw DataError("{}: no END card in the first {} bytes: not a FITS header", fits.name, kMaxFitsHeader);
+    fits.bytes.resize(fits.header_bytes + kFitsBlock);
+    const std::size_t n = source.read(fits.bytes.data() + fits.header_bytes, kFitsBlock);
     if (fits.header_bytes == 0 && !std::string_view(fits.bytes.data(), n).starts_with(kFitsMagic))
       throw DataError("{}: does not begin with '{}' ({} bytes read): not a plain FITS file{}", fits.name,
                       kFitsMagic, n, foreign_hint({fits.bytes.data(), n}, "fits"));
-    if (n < kBlock)
+    if (n < kFitsBlock)
       throw DataError("{}: ends at byte {}, inside the header: the file is truncated", fits.name,
                       fits.header_bytes + n);
-    ended = scan_block(fits, fits.header_bytes / kCard);
+    ended = scan_block(fits, fits.header_bytes / kFitsCard);
   }
 }
 
@@ -112,18 +110,18 @@ std::size_t check_mandatory_cards(FitsPrimary& fits, long max_axes) {
     fits.axes.push_back(length);
   }
   for (std::size_t index = 0; index < fits.n_cards(); ++index) {
-    const std::string_view keyword = trim(fits.card(index).substr(0, 8));
+    const std::string_view keyword = trim_blanks(fits.card(index).substr(0, 8));
     if (keyword == "END") break;
     const std::string_view value = fits.card(index).substr(10);
-    const std::string_view text = trim(value.substr(0, value.find('/')));
+    const std::string_view text = trim_blanks(value.substr(0, value.find('/')));
     if ((keyword == "GROUPS" && text != "F") || (keyword == "PCOUNT" && text != "0") ||
         (keyword == "GCOUNT" && text != "1"))
       throw DataError("{}: byte {}: {} = {}: random groups (visibilities), not an image", fits.name,
-                      index * kCard, keyword, text);
+                      index * kFitsCard, keyword, text);
     if (index > static_cast<std::size_t>(2 + n_axis) &&
         (keyword == "SIMPLE" || keyword == "BITPIX" || keyword.substr(0, 5) == "NAXIS"))
-      throw DataError("{}: byte {}: {} a second time: not a standard FITS image", fits.name, index * kCard,
-                      keyword);
+      throw DataError("{}: byte {}: {} a second time: not a standard FITS image", fits.name,
+                      index * kFitsCard, keyword);
   }
   return n_bytes;
 }
@@ -145,7 +143,7 @@ FitsPrimary read_fits_primary(const std::string& path) {
   fits.name = source.name();
   read_header(source, fits);
   const std::size_t data_bytes = check_mandatory_cards(fits, kMaxImageAxes);
-  const std::size_t end = fits.header_bytes + (data_bytes + kBlock - 1) / kBlock * kBlock;
+  const std::size_t end = fits.header_bytes + (data_bytes + kFitsBlock - 1) / kFitsBlock * kFitsBlock;
   if (source.size() && *source.size() < end)
     throw DataError("{}: ends at byte {}, its header promises {}: the file is truncated", fits.name,
                     *source.size(), end);

@@ -21,6 +21,8 @@ struct FitsPrimary {
   std::string_view card(std::size_t index) const { return {bytes.data() + 80 * index, 80}; }
 };
 
+inline constexpr std::size_t kFitsBlock = 2880, kFitsCard = 80;   ///< bytes
+inline constexpr std::size_t kMaxFitsHeader = 4096 * kFitsBlock;  ///< bytes
 inline constexpr long kMaxImageAxes = 6;
 
 /// The checked header alone, of a file; DataError when it has more than max_axes axes.
@@ -29,6 +31,9 @@ FitsPrimary read_fits_header(const std::string& path, long max_axes = kMaxImageA
 /// DataError with the byte offset when the stream is no FITS image, malformed or truncated; FailureError when
 /// it cannot be read. Standard input ("-") is read to its end.
 FitsPrimary read_fits_primary(const std::string& path);
+
+/// A keyword or a value without the blanks that fill its card.
+std::string_view trim_blanks(std::string_view text);
 
 /// The card of 80 characters that ends a header as CFITSIO sees it; what only looks like it would end it for
 /// one reader and not for the other.

@@ -10,7 +10,6 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kCard = 80;
 constexpr bool kSwaps = std::endian::native == std::endian::little;
 
 std::uint32_t stored(std::uint32_t word) {
@@ -31,7 +30,7 @@ std::uint64_t word_sum(const std::string& text) {
 void replace_value(std::string& header, const std::string& keyword, const std::string& value) {
   std::string key = keyword;
   key.resize(8, ' ');
-  for (std::size_t at = 0; at < header.size(); at += kCard)
+  for (std::size_t at = 0; at < header.size(); at += kFitsCard)
     if (header.compare(at, 8, key) == 0) {
       header.replace(at + 10, value.size(), value);
       return;
@@ -53,7 +52,7 @@ std::string checked_header(FitsBuilder& fits, const std::vector<std::size_t>& ax
   const std::span<const char> bytes = fits.finish();
   std::string text(bytes.data(), bytes.size());
   std::size_t end = 0;
-  while (text.compare(end, 8, "END     ") != 0) end += kCard;
+  while (text.compare(end, 8, "END     ") != 0) end += kFitsCard;
   text.resize((end / kFitsBlock + 1) * kFitsBlock, ' ');
   for (std::size_t i = 0; i < axes.size(); ++i)
     replace_value(text, fmt::format("NAXIS{}", i + 1), fmt::format("{:>20}", axes[i]));

@@ -14,11 +14,10 @@
 #include "libcore/files/output.h"
 #include "libcore/files/shared_file.h"
 #include "libcore/formats/fits/builder.h"
+#include "libcore/formats/fits/scan.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
-
-constexpr std::size_t kFitsBlock = 2880;
 
 /// The sum of 32-bit words with the carries added at the end (FITS standard 4.0, appendix J).
 std::uint32_t folded_sum(std::uint64_t sum);

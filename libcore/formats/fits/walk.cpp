@@ -19,8 +19,6 @@
 namespace apsyn {
 namespace {
 
-constexpr std::uint64_t kBlock = 2880, kCard = 80, kMaxHeader = 4096 * kBlock;
-
 struct Unit {
   std::int64_t bitpix = 8, n_axis = 0, pcount = 0, gcount = 1;
   std::array<std::int64_t, 16> axes{};
@@ -61,7 +59,7 @@ struct Walk {
     const std::string keyword = mandatory_keyword(unit, index);
     if (keyword.empty() || card.substr(0, 10) == fmt::format("{:<8}= ", keyword)) return;
     throw DataError("{}: byte {}: card '{}' where {} must stand: not a standard FITS file", source.name(),
-                    header_byte + index * kCard, trim(card.substr(0, 8)), keyword);
+                    header_byte + index * kFitsCard, trim(card.substr(0, 8)), keyword);
   }
 
   void take_card(Unit& unit, std::string_view card) const {
@@ -87,30 +85,30 @@ struct Walk {
   Unit read_header(bool primary) {
     Unit unit;
     if (cards != nullptr) cards->clear();
-    std::array<char, kBlock> block;
-    for (std::uint64_t read = 0;; read += kBlock) {
-      if (read >= kMaxHeader)
+    std::array<char, kFitsBlock> block;
+    for (std::uint64_t read = 0;; read += kFitsBlock) {
+      if (read >= kMaxFitsHeader)
         throw DataError("{}: byte {}: no END card in {} bytes: not a FITS header", source.name(),
-                        source.offset(), kMaxHeader);
-      const std::size_t n = source.read(block.data(), kBlock);
-      if (n < kBlock)
+                        source.offset(), kMaxFitsHeader);
+      const std::size_t n = source.read(block.data(), kFitsBlock);
+      if (n < kFitsBlock)
         throw DataError("{}: byte {}: the file ends inside a header: it is truncated or no FITS file",
                         source.name(), source.offset());
-      const std::string_view first(block.data(), kCard);
+      const std::string_view first(block.data(), kFitsCard);
       if (read == 0 && !first.starts_with(primary ? kFitsMagic : "XTENSION="))
         throw DataError("{}: byte {}: '{}' does not start an HDU: not a FITS file{}", source.name(),
-                        source.offset() - kBlock, trim(first.substr(0, 8)),
+                        source.offset() - kFitsBlock, trim(first.substr(0, 8)),
                         primary ? foreign_hint({block.data(), n}, "fits") : "");
       if (read == 0) unit.table = !primary && first.find("TABLE") != first.npos;
-      for (std::uint64_t at = 0; at < kBlock; at += kCard) {
-        const std::string_view card(block.data() + at, kCard);
-        check_mandatory(unit, (read + at) / kCard, card, source.offset() - kBlock - read);
+      for (std::uint64_t at = 0; at < kFitsBlock; at += kFitsCard) {
+        const std::string_view card(block.data() + at, kFitsCard);
+        check_mandatory(unit, (read + at) / kFitsCard, card, source.offset() - kFitsBlock - read);
         if (is_end_card(card)) return unit;
         if (cards != nullptr) cards->append(card);
         if (resembles_end_card(card))
           throw DataError(
               "{}: byte {}: card '{}': END stands at a card's beginning and alone: not a FITS file",
-              source.name(), source.offset() - kBlock + at, trim(card));
+              source.name(), source.offset() - kFitsBlock + at, trim(card));
         if (card.substr(8, 2) == "= ") take_card(unit, card);
       }
     }
@@ -133,7 +131,7 @@ struct Walk {
     if (overflow || elements > left)
       throw DataError("{}: byte {}: the header promises more data than the {} bytes left: it is truncated",
                       source.name(), source.offset(), left);
-    source.skip(std::min(left, (elements + kBlock - 1) / kBlock * kBlock));
+    source.skip(std::min(left, (elements + kFitsBlock - 1) / kFitsBlock * kFitsBlock));
     return elements;
   }
 
@@ -142,7 +140,7 @@ struct Walk {
     FitsUnit seen;
     cards = look ? &seen.cards : nullptr;
     // A tail shorter than a block is padding that other tools leave behind.
-    while (seen.number == 0 || *source.size() - source.offset() >= kBlock) {
+    while (seen.number == 0 || *source.size() - source.offset() >= kFitsBlock) {
       seen.header_byte = source.offset();
       const Unit unit = read_header(++seen.number == 1);
       seen.data_byte = source.offset();
@@ -177,13 +175,13 @@ void walk_fits(const std::string& path, const std::function<void(const FitsUnit&
 
 std::optional<std::string> FitsUnit::text(std::string_view keyword) const {
   const std::string wanted = fmt::format("{:<8}= ", keyword);
-  for (std::size_t at = 0; at < cards.size(); at += kCard) {
+  for (std::size_t at = 0; at < cards.size(); at += kFitsCard) {
     if (std::string_view(cards).substr(at, 10) != wanted) continue;
-    std::string value = card_value(std::string_view(cards).substr(at, kCard));
-    while (value.ends_with('&') && (at += kCard) < cards.size() &&
+    std::string value = card_value(std::string_view(cards).substr(at, kFitsCard));
+    while (value.ends_with('&') && (at += kFitsCard) < cards.size() &&
            std::string_view(cards).substr(at, 10) == "CONTINUE  ") {
       value.pop_back();
-      value += card_value(std::string_view(cards).substr(at, kCard));
+      value += card_value(std::string_view(cards).substr(at, kFitsCard));
     }
     return value;
   }

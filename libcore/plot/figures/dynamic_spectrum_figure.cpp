@@ -12,11 +12,6 @@
 namespace apsyn {
 namespace {
 
-Rect scaled(const Theme& theme, double x0, double y0, double width, double height) {
-  return {std::round(theme.px(x0)), std::round(theme.px(y0)), std::round(theme.px(x0 + width)),
-          std::round(theme.px(y0 + height))};
-}
-
 /// Means of rows or columns of the spectrum, NaN where nothing is.
 std::vector<double> means(const DynamicSpectrum& s, std::size_t n_bin, bool of_bands) {
   const std::size_t n = of_bands ? s.band_hz.size() : n_bin, n_other = of_bands ? n_bin : s.band_hz.size();
@@ -97,10 +92,10 @@ Canvas draw_dynamic_spectrum(const DynamicSpectrum& s, const DynamicSpectrumOpti
   for (std::size_t bin = 0; bin < n_bin; ++bin)
     at.push_back((static_cast<double>(bin) + 0.5) * bin_s / seconds.factor);
   for (Tick& tick : time.ticks) tick.label.clear();
-  draw_curve(canvas, theme, scaled(theme, 150, 160, 1000, 220), time, at, means(s, n_bin, false),
+  draw_curve(canvas, theme, theme.rect(150, 160, 1000, 220), time, at, means(s, n_bin, false),
              "Mean of all channels");
 
-  const Rect panel = scaled(theme, 150, 440, 1000, 500);
+  const Rect panel = theme.rect(150, 440, 1000, 500);
   const Buffer<double, 2> rows = deviations(s, n_bin);
   const auto range = percentile_range(rows, 99.8);
   const Stretch stretch{StretchKind::linear, range.first, std::max(range.second, range.first + 1e-9), 1};
@@ -119,7 +114,7 @@ Canvas draw_dynamic_spectrum(const DynamicSpectrum& s, const DynamicSpectrumOpti
 
   std::vector<double> frequency;
   for (double hz : s.band_hz) frequency.push_back(hz / hertz.factor);
-  draw_curve(canvas, theme, scaled(theme, 150, 1090, 1000, 260),
+  draw_curve(canvas, theme, theme.rect(150, 1090, 1000, 260),
              linear_axis(low_hz / hertz.factor, high_hz / hertz.factor,
                          fmt::format("Frequency ({})", hertz.name), 6),
              frequency, means(s, n_bin, true), "Mean spectrum");

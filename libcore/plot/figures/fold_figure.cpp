@@ -11,11 +11,6 @@
 namespace apsyn {
 namespace {
 
-Rect scaled(const Theme& theme, double x0, double y0, double width, double height) {
-  return {std::round(theme.px(x0)), std::round(theme.px(y0)), std::round(theme.px(x0 + width)),
-          std::round(theme.px(y0 + height))};
-}
-
 void draw_profile(Canvas& canvas, const Theme& theme, const Rect& panel, const FoldedPulses& folded,
                   bool labels) {
   const std::size_t n = folded.n_bin();
@@ -108,12 +103,12 @@ Canvas draw_fold_figure(const FoldedPulses& folded, const FoldFigureOptions& opt
   const double height = profile_alone ? 640 : 1490;
   Canvas canvas(static_cast<std::size_t>(theme.px(1020)), static_cast<std::size_t>(theme.px(height)));
   draw_heading(canvas, theme, theme.px(50), theme.px(920), heading_of(folded, options.title));
-  draw_profile(canvas, theme, scaled(theme, 140, 160, 680, 320), folded, profile_alone);
+  draw_profile(canvas, theme, theme.rect(140, 160, 680, 320), folded, profile_alone);
   canvas.text(footer_of(folded), {theme.px(50), theme.px(height - 24)}, theme.small_text(20));
   if (profile_alone) return canvas;
   const ScaledUnit time = seconds_unit(folded.length_s);
   const double span_s = static_cast<double>(folded.sum.extent(0)) * folded.subint_s;
-  draw_heat(canvas, theme, scaled(theme, 140, 540, 680, 380), rows_of(folded, true),
+  draw_heat(canvas, theme, theme.rect(140, 540, 680, 380), rows_of(folded, true),
             linear_axis(0, span_s / time.factor, fmt::format("Time ({})", time.name)), "Time", map, false);
   Buffer<double, 2> bands = rows_of(folded, false);
   std::vector<double> hz = folded.band_hz;
@@ -125,7 +120,7 @@ Canvas draw_fold_figure(const FoldedPulses& folded, const FoldFigureOptions& opt
   }
   const ScaledUnit frequency = hertz_unit(hz.back());
   const double half = hz.size() > 1 ? (hz[1] - hz[0]) / 2 : 0.5e6;
-  draw_heat(canvas, theme, scaled(theme, 140, 980, 680, 380), std::move(bands),
+  draw_heat(canvas, theme, theme.rect(140, 980, 680, 380), std::move(bands),
             linear_axis((hz.front() - half) / frequency.factor, (hz.back() + half) / frequency.factor,
                         fmt::format("Frequency ({})", frequency.name)),
             "Frequency", map, true);

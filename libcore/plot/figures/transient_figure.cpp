@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxDetails = 3;
 
-Rect scaled(const Theme& theme, double x0, double y0, double width, double height) {
-  return {std::round(theme.px(x0)), std::round(theme.px(y0)), std::round(theme.px(x0 + width)),
-          std::round(theme.px(y0 + height))};
-}
-
 double highest_sn(const TransientFigure& f) {
   double most = f.threshold * 1.2;
   for (const TransientPoint& point : f.candidates) most = std::max(most, point.sn);
@@ -128,13 +123,13 @@ void draw_bubbles(Canvas& canvas, const Theme& theme, const Plot& plot, const Tr
 void draw_overview(Canvas& canvas, const Theme& theme, const TransientFigure& f) {
   const ScaledUnit unit = seconds_unit(f.duration_s);
   const Plot time{
-      scaled(theme, 130, 160, 1120, 470),
+      theme.rect(130, 160, 1120, 470),
       linear_axis(0, std::max(f.duration_s, 1e-9) / unit.factor, fmt::format("Time ({})", unit.name), 8),
       dm_axis(f, "DM (pc cm^{-3})")};
   draw_bubbles(canvas, theme, time, f, [&](const TransientPoint& p) { return p.time_s / unit.factor; });
   // Half the largest bubble is a twentieth of the panel.
   const double low = std::log10(f.threshold), high = std::log10(highest_sn(f)), margin = 0.06 * (high - low);
-  const Plot sn{scaled(theme, 1390, 160, 450, 470), log_axis(low - margin, high + margin, "S/N", 4),
+  const Plot sn{theme.rect(1390, 160, 450, 470), log_axis(low - margin, high + margin, "S/N", 4),
                 dm_axis(f, "DM (pc cm^{-3})")};
   draw_bubbles(canvas, theme, sn, f, [](const TransientPoint& p) { return std::log10(p.sn); });
 }
@@ -226,11 +221,11 @@ void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, s
                                  short_number(detail.point.dm, 5), short_number(detail.point.sn)),
                      style, theme.px(place.width + 120)),
               {theme.px(place.x), theme.px(762)}, style);
-  draw_profile(canvas, theme, scaled(theme, place.x, 780, place.width, 134), detail, time, unit.factor);
-  draw_spectrum(canvas, theme, scaled(theme, place.x, 940, place.width, 300), cutout, time);
+  draw_profile(canvas, theme, theme.rect(place.x, 780, place.width, 134), detail, time, unit.factor);
+  draw_spectrum(canvas, theme, theme.rect(place.x, 940, place.width, 300), cutout, time);
   if (!detail.dm.empty())
-    draw_curve(canvas, theme,
-               scaled(theme, place.curve_x, place.curve_y, place.curve_width, place.curve_height), f, detail);
+    draw_curve(canvas, theme, theme.rect(place.curve_x, place.curve_y, place.curve_width, place.curve_height),
+               f, detail);
 }
 
 }  // namespace

@@ -71,11 +71,6 @@ Canvas framed(const Theme& theme, double width, double height, const VisibilityS
   return canvas;
 }
 
-Rect scaled(const Theme& theme, double x0, double y0, double width, double height) {
-  return {std::round(theme.px(x0)), std::round(theme.px(y0)), std::round(theme.px(x0 + width)),
-          std::round(theme.px(y0 + height))};
-}
-
 constexpr Against kAll[] = {Against::time, Against::frequency, Against::baseline};
 
 /// Rows against time, frequency and baseline; amplitude left, phase right.
@@ -83,8 +78,8 @@ void draw_six(Canvas& canvas, const Theme& theme, const VisibilitySummary& s, Re
   const double gap = (area.height() - 3 * row_height) / 2, column = (area.width() - 145) / 2;
   for (int i = 0; i < 3; ++i) {
     const double y = area.y0 + i * (row_height + gap);
-    draw_amplitude(canvas, theme, scaled(theme, area.x0, y, column, row_height), s, kAll[i]);
-    draw_phase(canvas, theme, scaled(theme, area.x0 + column + 145, y, column, row_height), s, kAll[i]);
+    draw_amplitude(canvas, theme, theme.rect(area.x0, y, column, row_height), s, kAll[i]);
+    draw_phase(canvas, theme, theme.rect(area.x0 + column + 145, y, column, row_height), s, kAll[i]);
   }
 }
 
@@ -97,7 +92,7 @@ Canvas draw_autos(const Theme& theme, const VisibilitySummary& s, const Visibili
   Canvas canvas = framed(theme, total, 160 + height + 95 + kFooter, s, o);
   const ColourMap map("ember");
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    const Rect panel = scaled(theme, 150 + static_cast<double>(i) * (width + 320), 160, width, height);
+    const Rect panel = theme.rect(150 + static_cast<double>(i) * (width + 320), 160, width, height);
     const Stretch stretch = draw_auto_spectra(canvas, theme, panel, s, shown[i], map);
     draw_colour_bar(canvas, theme, {panel.x1 + theme.px(20), panel.y0, panel.x1 + theme.px(44), panel.y1},
                     map, stretch, "dB above the median");
@@ -121,8 +116,7 @@ Canvas draw_waterfalls(const Theme& theme, const VisibilitySummary& s, const Vis
       draw_colour_bar(canvas, theme, {panel.x1 + theme.px(20), panel.y0, panel.x1 + theme.px(44), panel.y1},
                       map, stretch, label);
     };
-    const Rect upper = scaled(theme, x, 160, width, height),
-               lower = scaled(theme, x, 160 + row, width, height);
+    const Rect upper = theme.rect(x, 160, width, height), lower = theme.rect(x, 160 + row, width, height);
     bar(upper, ember, draw_waterfall_amplitude(canvas, theme, upper, s, shown[i], ember),
         "dB above the median");
     bar(lower, wheel, draw_waterfall_phase(canvas, theme, lower, s, shown[i], wheel), "degrees");
@@ -145,8 +139,8 @@ Canvas draw_fringes(const Theme& theme, const VisibilitySummary& s, const Visibi
                          160 + static_cast<double>(n_rows) * row + kFooter - 70, s, o);
   for (std::size_t i = 0; i < s.fringes.size(); ++i) {
     const double x = 160 + static_cast<double>(i % 4) * column, y = 160 + static_cast<double>(i / 4) * row;
-    draw_fringe(canvas, theme, scaled(theme, x, y, width, amplitude),
-                scaled(theme, x, y + amplitude + 22, width, phase), s, s.fringes[i], most);
+    draw_fringe(canvas, theme, theme.rect(x, y, width, amplitude),
+                theme.rect(x, y + amplitude + 22, width, phase), s, s.fringes[i], most);
   }
   return canvas;
 }
@@ -179,7 +173,7 @@ Canvas draw_visibility_figure(const VisibilitySummary& s, const VisibilityFigure
   if (!any) throw FailureError("no usable data: every visibility is flagged");
   if (o.plot == VisibilityPlot::uv) {
     Canvas canvas = framed(theme, 1210, 160 + 1000 + 95 + kFooter, s, o);
-    draw_uv_coverage(canvas, theme, scaled(theme, 160, 160, 1000, 1000), s);
+    draw_uv_coverage(canvas, theme, theme.rect(160, 160, 1000, 1000), s);
     return canvas;
   }
   if (o.plot == VisibilityPlot::amplitude) {
@@ -189,12 +183,12 @@ Canvas draw_visibility_figure(const VisibilitySummary& s, const VisibilityFigure
   }
   if (o.plot == VisibilityPlot::spectrum) {
     Canvas canvas = framed(theme, 1400, 1180, s, o);
-    draw_amplitude_spectrum(canvas, theme, scaled(theme, 160, 160, 1200, 460), s);
-    draw_phase_spectrum(canvas, theme, scaled(theme, 160, 770, 1200, 250), s);
+    draw_amplitude_spectrum(canvas, theme, theme.rect(160, 160, 1200, 460), s);
+    draw_phase_spectrum(canvas, theme, theme.rect(160, 770, 1200, 250), s);
     return canvas;
   }
   Canvas canvas = framed(theme, 2180, 1160, s, o);
-  draw_uv_coverage(canvas, theme, scaled(theme, 160, 160, 840, 840), s);
+  draw_uv_coverage(canvas, theme, theme.rect(160, 160, 840, 840), s);
   draw_six(canvas, theme, s, {1160, 160, 2140, 1000}, 200);
   return canvas;
 }

@@ -14,11 +14,6 @@ namespace {
 
 constexpr Colour kSaturated{0.90f, 0.42f, 0.05f}, kMissing{0.45f, 0.48f, 0.55f}, kBar{0.20f, 0.43f, 0.71f};
 
-Rect scaled(const Theme& theme, double x0, double y0, double width, double height) {
-  return {std::round(theme.px(x0)), std::round(theme.px(y0)), std::round(theme.px(x0 + width)),
-          std::round(theme.px(y0 + height))};
-}
-
 double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -217,11 +212,11 @@ Canvas draw_voltage_figure(const VoltageSummary& s, const VoltageFigureOptions& 
   const ColourMap map(o.colour_map);
   Canvas canvas(static_cast<std::size_t>(theme.px(1900)), static_cast<std::size_t>(theme.px(1290)));
   draw_heading(canvas, theme, theme.px(60), theme.px(1800), heading_of(s, o.title));
-  draw_powers(canvas, theme, scaled(theme, 130, 160, 640, 440), s, map);
-  draw_bandpasses(canvas, theme, scaled(theme, 1080, 160, 640, 440), s, map);
-  draw_levels(canvas, theme, scaled(theme, 130, 730, 760, 400), s);
-  draw_rms(canvas, theme, scaled(theme, 1080, 730, 760, 140), s);
-  draw_losses(canvas, theme, scaled(theme, 1080, 1000, 760, 130), s);
+  draw_powers(canvas, theme, theme.rect(130, 160, 640, 440), s, map);
+  draw_bandpasses(canvas, theme, theme.rect(1080, 160, 640, 440), s, map);
+  draw_levels(canvas, theme, theme.rect(130, 730, 760, 400), s);
+  draw_rms(canvas, theme, theme.rect(1080, 730, 760, 140), s);
+  draw_losses(canvas, theme, theme.rect(1080, 1000, 760, 130), s);
   const TextStyle style = theme.small_text(20);
   canvas.text(fitted(footer_of(s), style, theme.px(1800)), {theme.px(60), theme.px(1266)}, style);
   return canvas;

@@ -42,8 +42,8 @@ struct Observation : support::GridRows {
       for (std::size_t station_ = 0; station_ < n_station; ++station_)
         for (std::size_t y = 0; y < side; ++y)
           for (std::size_t x = 0; x < side; ++x) {
-            const Jones a = aterm(station_, s, (middle - static_cast<double>(x)) * plan.coarse_l_rad(),
-                                  (static_cast<double>(y) - middle) * plan.coarse_m_rad());
+            const AtermMatrix a = aterm(station_, s, (middle - static_cast<double>(x)) * plan.coarse_l_rad(),
+                                        (static_cast<double>(y) - middle) * plan.coarse_m_rad());
             for (std::size_t i = 0; i < 4; ++i)
               jones(s / n_chan_slot, s % n_chan_slot, station_, y, x, i) =
                   std::complex<float>(a[i / 2][i % 2]);
@@ -54,7 +54,7 @@ struct Observation : support::GridRows {
     for (std::size_t r = 0; r < uvw_m.extent(0); ++r)
       for (std::size_t c = 0; c < n_chan; ++c) {
         const double k = wavenumber.data()[c];
-        Jones weighted{};
+        AtermMatrix weighted{};
         for (std::size_t i = 0; i < 4; ++i)
           if (weight(r, c, i) != 0)
             weighted[i / 2][i % 2] = Complex(data(r, c, i)) * static_cast<double>(weight(r, c, i));
@@ -114,7 +114,7 @@ Observation observe(std::size_t n_time, double radius_m, unsigned seed) {
 
 /// A beam that differs from station to station and slot to slot, a Fourier series of at most one turn across
 /// the padded field: what adjoint gridding makes of it is held by two uv cells on each side.
-Jones trigonometric(std::size_t station, std::size_t slot, double l, double m, double width) {
+AtermMatrix trigonometric(std::size_t station, std::size_t slot, double l, double m, double width) {
   const double seed = static_cast<double>(station) + 10 * static_cast<double>(slot), x = l / width,
                y = m / width;
   auto wave = [&](double kx, double ky, double phase) {
@@ -126,10 +126,10 @@ Jones trigonometric(std::size_t station, std::size_t slot, double l, double m, d
 }
 
 /// The same in all directions, and numbers of float32.
-Jones constant(std::size_t station, std::size_t slot) {
+AtermMatrix constant(std::size_t station, std::size_t slot) {
   std::mt19937_64 random(station * 17 + slot);
   auto number = [&] { return static_cast<double>(random() % 256) / 128 - 1; };
-  Jones a{};
+  AtermMatrix a{};
   for (std::size_t i = 0; i < 4; ++i) {
     const double re = number() + (i % 3 == 0 ? 2 : 0);
     a[i / 2][i % 2] = Complex(re, number());
@@ -287,8 +287,8 @@ BOOST_AUTO_TEST_CASE(pixels_over_the_average_beam_are_fluxes) {
         const double k = o.wavenumber(c);
         const Complex phasor =
             dft_visibility({{l, m, 3}}, o.uvw_m(r, 0) * k, o.uvw_m(r, 1) * k, o.uvw_m(r, 2) * k);
-        const Jones seen = multiply(aterm(o.station(r, 0), o.slot(r, c), l, m),
-                                    hermitian(aterm(o.station(r, 1), o.slot(r, c), l, m)));
+        const AtermMatrix seen = multiply(aterm(o.station(r, 0), o.slot(r, c), l, m),
+                                          hermitian(aterm(o.station(r, 1), o.slot(r, c), l, m)));
         const float weight = static_cast<float>(1 + r % 3);
         for (std::size_t i = 0; i < 4; ++i) {
           o.data(r, c, i) = std::complex<float>(phasor * seen[i / 2][i % 2]);

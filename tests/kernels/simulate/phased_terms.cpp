@@ -39,7 +39,7 @@ double worst_error(StationKind kind, BeamPart part) {
       const Jones expected = of.expected(station, i);
       for (std::size_t e = 0; e < 4; ++e) {
         BOOST_TEST_REQUIRE(std::isfinite(found.of[e].re + found.of[e].im));
-        worst = std::max(worst, std::abs(Complex(found.of[e].re, found.of[e].im) - expected[e]));
+        worst = std::max(worst, std::abs(test::Complex(found.of[e].re, found.of[e].im) - expected[e]));
         largest = std::max(largest, std::abs(expected[e]));
       }
     }

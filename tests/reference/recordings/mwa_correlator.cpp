@@ -9,6 +9,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "tests/reference/recordings/fits_block.h"
+
 namespace apsyn::reference {
 namespace {
 
@@ -17,10 +19,6 @@ using Cards = std::vector<std::pair<std::string, std::string>>;
 void put_big_endian(std::string& bytes, std::uint64_t value, int n_bytes) {
   for (int shift = 8 * (n_bytes - 1); shift >= 0; shift -= 8)
     bytes.push_back(static_cast<char>(value >> shift));
-}
-
-void pad(std::string& bytes, char with) {
-  while (bytes.size() % 2880 != 0) bytes.push_back(with);
 }
 
 std::string in_quotes(const std::string& text) {
@@ -40,7 +38,7 @@ std::string header(const Cards& cards) {
     bytes += fmt::format("{:<80}", name + (value.starts_with('\'') ? value : fmt::format("{:>20}", value)));
   }
   bytes += fmt::format("{:<80}", "END");
-  pad(bytes, ' ');
+  fill_fits_block(bytes, ' ');
   return bytes;
 }
 
@@ -151,7 +149,7 @@ std::string image_unit(const std::vector<double>& values, std::size_t n_columns,
     bytes = header(cards);
   }
   bytes += data;
-  pad(bytes, '\0');
+  fill_fits_block(bytes, '\0');
   return bytes;
 }
 
@@ -268,7 +266,7 @@ std::string mwa_metafits_bytes(const MwaMetafits& metafits) {
   }
   of_table.emplace_back("EXTNAME", "'TILEDATA'");
   std::string bytes = header(cards) + header(of_table) + table;
-  pad(bytes, '\0');
+  fill_fits_block(bytes, '\0');
   return bytes;
 }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 
+#include "tests/reference/recordings/fits_block.h"
+
 namespace apsyn::reference {
 namespace {
 
@@ -19,10 +21,6 @@ void float64(std::string& bytes, double value) {
 }
 void float32(std::string& bytes, float value) {
   big_endian(bytes, std::bit_cast<std::uint32_t>(value));
-}
-
-void pad(std::string& bytes, char with) {
-  while (bytes.size() % 2880 != 0) bytes.push_back(with);
 }
 
 std::string header(Cards cards, const Cards& changes) {
@@ -43,7 +41,7 @@ std::string header(Cards cards, const Cards& changes) {
     put(name + "= " + value);
   }
   put("END");
-  pad(bytes, ' ');
+  fill_fits_block(bytes, ' ');
   return bytes;
 }
 
@@ -151,8 +149,8 @@ std::string psrfits_bytes(const PsrfitsRows& file) {
                                       {"EXTNAME", "'HISTORY'"}},
                                      {});
   std::string made_at = "2020-05-31T12:00:00     ";
-  pad(made_at, '\0');
-  pad(rows, '\0');
+  fill_fits_block(made_at, '\0');
+  fill_fits_block(rows, '\0');
   return primary + history + made_at + table + rows;
 }
 

@@ -47,7 +47,7 @@ struct Run {
     set.write(ms);
   }
   void must(const std::string& arguments) {
-    const int status = calibrate("'" + ms + "' " + arguments, log);
+    const int status = run_calibrate("'" + ms + "' " + arguments, log);
     BOOST_TEST_REQUIRE(status == 0, scratch.read("log"));
   }
   std::string file(const std::string& name) const { return "'" + scratch.path(name) + "'"; }
@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(missing_solutions_flag_their_data) {
   half.n_times = 2;
   half.gap_s = 0;
   half.write(first_half);
-  BOOST_TEST_REQUIRE(calibrate("'" + first_half + "' --sky " + run.file("sky.txt") +
-                                   " --solve gain:interval=8s -o " + run.file("cal.h5"),
-                               run.log) == 0);
+  BOOST_TEST_REQUIRE(run_calibrate("'" + first_half + "' --sky " + run.file("sky.txt") +
+                                       " --solve gain:interval=8s -o " + run.file("cal.h5"),
+                                   run.log) == 0);
   run.must("--apply " + run.file("cal.h5"));
   const auto flag = cells<bool>(run.ms, "FLAG");
   for (std::size_t row = 0; row < flag.size(); ++row)

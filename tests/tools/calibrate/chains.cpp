@@ -22,8 +22,8 @@ struct Run {
   explicit Run(const DistortedSet& set, const std::string& arguments)
       : sky(scratch.file("sky.txt", set.sky_text())) {
     set.write(ms);
-    status = calibrate("'" + ms + "' --sky '" + sky + "' -o '" + solutions + "' " + arguments,
-                       scratch.path("log"));
+    status = run_calibrate("'" + ms + "' --sky '" + sky + "' -o '" + solutions + "' " + arguments,
+                           scratch.path("log"));
     if (status != 0) BOOST_TEST_MESSAGE(scratch.read("log"));
   }
 };
@@ -135,8 +135,8 @@ BOOST_AUTO_TEST_CASE(gains_of_conjugated_data_are_the_conjugate) {
     options.context->freq_hz.push_back(set.channel_hz(chan));
   BOOST_TEST(largest_error(read_solutions(csv, options), set) < 2e-5);
   // The file knows what it is of.
-  BOOST_TEST_REQUIRE(
-      calibrate("'" + run.solutions + "' --overwrite --export '" + csv + "'", run.scratch.path("log")) == 0);
+  BOOST_TEST_REQUIRE(run_calibrate("'" + run.solutions + "' --overwrite --export '" + csv + "'",
+                                   run.scratch.path("log")) == 0);
   BOOST_TEST(largest_error(read_solutions(csv, options), set) < 2e-5);
 }
 
@@ -266,13 +266,13 @@ BOOST_AUTO_TEST_CASE(each_patch_has_a_tec_of_its_own) {
   BOOST_TEST_MESSAGE("largest error: " << worst << " TECU");
   BOOST_TEST(worst < 1e-4);
   // Data are corrected for one of them.
-  BOOST_TEST(calibrate("'" + run.ms + "' --apply '" + run.solutions + "'", run.scratch.path("log")) == 2);
-  BOOST_TEST(calibrate("'" + run.ms + "' --apply '" + run.solutions + "' --direction p1",
-                       run.scratch.path("log")) == 0);
+  BOOST_TEST(run_calibrate("'" + run.ms + "' --apply '" + run.solutions + "'", run.scratch.path("log")) == 2);
+  BOOST_TEST(run_calibrate("'" + run.ms + "' --apply '" + run.solutions + "' --direction p1",
+                           run.scratch.path("log")) == 0);
   // All patches subtracted leave nothing.
-  BOOST_TEST_REQUIRE(calibrate("'" + run.ms + "' --apply '" + run.solutions + "' --sky '" + run.sky +
-                                   "' --subtract patches --output-column REST",
-                               run.scratch.path("log")) == 0,
+  BOOST_TEST_REQUIRE(run_calibrate("'" + run.ms + "' --apply '" + run.solutions + "' --sky '" + run.sky +
+                                       "' --subtract patches --output-column REST",
+                                   run.scratch.path("log")) == 0,
                      run.scratch.read("log"));
   MsSelection selection;
   selection.column = "REST";

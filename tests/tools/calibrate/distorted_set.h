@@ -178,7 +178,7 @@ struct DistortedSet {
 };
 
 /// The exit status of calibrate with these arguments; its messages go to `log`.
-inline int calibrate(const std::string& arguments, const std::string& log) {
+inline int run_calibrate(const std::string& arguments, const std::string& log) {
   const auto bin =
       std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin/calibrate";
   const std::string command = "'" + bin.string() + "' " + arguments + " >'" + log + "' 2>&1 </dev/null";

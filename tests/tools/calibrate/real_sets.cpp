@@ -20,11 +20,12 @@ BOOST_AUTO_TEST_CASE(three_c_48_becomes_a_point) {
   const std::string ms = scratch.path("tNDPPP-generic.MS");
   const std::string sky = scratch.file(
       "sky.txt", "Format = Name, Type, Ra, Dec, I\n3C48, POINT, 01:37:41.2996, 33.09.35.079, 60\n");
-  BOOST_TEST_REQUIRE(calibrate("'" + ms + "' --sky '" + sky +
-                                   "' --solve gain:channels=all,interval=10s --output-column OWN --report '" +
-                                   scratch.path("report.json") + "' -o '" + scratch.path("cal.h5") + "'",
-                               scratch.path("log")) == 0,
-                     scratch.read("log"));
+  BOOST_TEST_REQUIRE(
+      run_calibrate("'" + ms + "' --sky '" + sky +
+                        "' --solve gain:channels=all,interval=10s --output-column OWN --report '" +
+                        scratch.path("report.json") + "' -o '" + scratch.path("cal.h5") + "'",
+                    scratch.path("log")) == 0,
+      scratch.read("log"));
   // LOFAR stores UVW = r_2 - r_1; station RS307 has no data.
   BOOST_TEST(scratch.read("report.json").find("\"conjugated_uvw\": true") != std::string::npos);
   BOOST_TEST(scratch.read("log").find("RS307HBA") != std::string::npos);

@@ -13,12 +13,6 @@
 namespace apsyn::calibrate {
 namespace {
 
-constexpr char kOption[] = "--calibrate";
-
-bool is_parallel_hand(const ProductHands& hands) {
-  return hands.first == hands.second;
-}
-
 /// UsageError for products of which no pair of hands can be made.
 void check_products(const std::vector<Product>& products, const std::string& path) {
   const std::vector<ProductHands> hands = hands_of(products, path);
@@ -26,8 +20,8 @@ void check_products(const std::vector<Product>& products, const std::string& pat
       static_cast<std::size_t>(std::count_if(hands.begin(), hands.end(), is_parallel_hand));
   if (n_parallel == 2 ? products.size() == 2 || products.size() == 4 : n_parallel == products.size()) return;
   throw UsageError(
-      "{}: {}: has {} products, {} of them parallel hands: select both parallel hands, or all four", kOption,
-      path, products.size(), n_parallel);
+      "{}: {}: has {} products, {} of them parallel hands: select both parallel hands, or all four",
+      kCalibrateOption, path, products.size(), n_parallel);
 }
 
 CalibratedSet read_one(const std::string& path, const ImagingOptions& options) {
@@ -85,7 +79,7 @@ void check_places(const CalibratedSet& a, const CalibratedSet& b) {
             "{}: antenna {} of {} lies {:.3g} m from that of {}, which observed at the same time: gains are "
             "by "
             "name: clean each set",
-            kOption, own.name, a.path, apart_m, b.path);
+            kCalibrateOption, own.name, a.path, apart_m, b.path);
     }
 }
 
@@ -116,7 +110,7 @@ CalibratedSet join_calibrated_sets(std::span<const CalibratedSet> sets) {
   for (const CalibratedSet& set : sets) {
     if (set.products != joined.products)
       throw UsageError("{}: {} has other products than {}: clean each, or give both the same with transform",
-                       kOption, set.path, joined.path);
+                       kCalibrateOption, set.path, joined.path);
     for (const CalibratedSet& other : sets.first(static_cast<std::size_t>(&set - sets.data())))
       check_places(other, set);
     for (const SolutionAntenna& antenna : set.antennas) {

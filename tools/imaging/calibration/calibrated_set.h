@@ -19,6 +19,8 @@
 
 namespace apsyn::calibrate {
 
+inline constexpr char kCalibrateOption[] = "--calibrate";  ///< for messages
+
 /// Sets whose data are calibrated while they are imaged, but for their visibilities.
 struct CalibratedSet {
   std::string path;  ///< of the first one

@@ -21,6 +21,10 @@ namespace apsyn::calibrate {
 /// Receptors of the two antennas in each product. UsageError for Stokes parameters. `path`: for the message.
 std::vector<ProductHands> hands_of(const std::vector<Product>& products, const std::string& path);
 
+inline bool is_parallel_hand(const ProductHands& hands) {
+  return hands.first == hands.second;
+}
+
 class CalibratedSource final : public ImagingSource {
  public:
   /// `products` gives all products of the sets, `planes` are made of them. `antenna_of_station`: as

@@ -15,12 +15,6 @@
 namespace apsyn::calibrate {
 namespace {
 
-constexpr char kOption[] = "--calibrate";
-
-bool is_parallel_hand(const ProductHands& hands) {
-  return hands.first == hands.second;
-}
-
 ModelMix mix_of(const CalibratedSet& set, const SelfCalibrationSettings& settings,
                 const std::vector<PlaneRecipe>& planes) {
   ModelMix mix;
@@ -32,12 +26,12 @@ ModelMix mix_of(const CalibratedSet& set, const SelfCalibrationSettings& setting
     of_product = products_of_correlations(set.products);
   } else {
     if (names.size() == 1 && names[0].size() == 1 && names[0] != "I")
-      throw UsageError("{}: an image of Stokes {} is no model of the sky: image I too (--pol)", kOption,
-                       names[0]);
+      throw UsageError("{}: an image of Stokes {} is no model of the sky: image I too (--pol)",
+                       kCalibrateOption, names[0]);
     try {
       of_product = products_of_planes(names, set.products, set.path);
     } catch (const DataError& error) {
-      throw UsageError("{}: {}: or select both parallel hands (--pol XX,YY)", kOption, error.what());
+      throw UsageError("{}: {}: or select both parallel hands (--pol XX,YY)", kCalibrateOption, error.what());
     }
   }
   const std::vector<ProductHands> hands = hands_of(set.products, set.path);
@@ -79,7 +73,7 @@ std::vector<TermOptions> parse_entries(const std::string& text) {
   std::vector<TermOptions> entries;
   for (const std::string_view part : split(std::string_view(text), ',')) {
     const std::size_t colon = part.find(':');
-    TermOptions entry = term_named(std::string(part.substr(0, colon)), kOption);
+    TermOptions entry = term_named(std::string(part.substr(0, colon)), kCalibrateOption);
     switch (entry.term) {
       case CalibrationTerm::gain:
       case CalibrationTerm::phase:
@@ -92,16 +86,16 @@ std::vector<TermOptions> parse_entries(const std::string& text) {
             "{} {}: only gain, phase, amplitude, scalar-gain and scalar-phase are found while cleaning: "
             "solve "
             "{} with calibrate before",
-            kOption, part, entry.name);
+            kCalibrateOption, part, entry.name);
     }
     if (entry.name == "bandpass")
       throw UsageError(
-          "{} {}: solutions hold for all channels of a group: solve bandpass with calibrate before", kOption,
-          part);
+          "{} {}: solutions hold for all channels of a group: solve bandpass with calibrate before",
+          kCalibrateOption, part);
     entry.channels = 0;
     if (colon != std::string_view::npos)
-      entry.interval_s =
-          parse_interval(std::string(kOption) + " " + entry.name, std::string(part.substr(colon + 1)));
+      entry.interval_s = parse_interval(std::string(kCalibrateOption) + " " + entry.name,
+                                        std::string(part.substr(colon + 1)));
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -11,19 +11,15 @@
 
 #include "libcore/base/error.h"
 #include "libcore/formats/capture/frames/packets.h"
+#include "libcore/formats/capture/vlbi/word.h"
 
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kHeader = 16, kPayload = 10000, kStreams = 32;
+constexpr std::size_t kHeaderBytes = 16, kPayloadBytes = 10000, kStreams = 32;
 constexpr std::uint32_t kSync = 0xABADDEED;
 constexpr std::int64_t kMaxFrames = 1 << 15;  // of a second
 constexpr std::int64_t kDay_s = 86400, kPs = 1'000'000'000'000;
-
-std::uint32_t word_at(const std::uint8_t* bytes, std::size_t word) {
-  const std::uint8_t* at = bytes + 4 * word;
-  return at[0] | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24;
-}
 
 /// A number of decimal digits in 4 bits each; -1 when one of them is none.
 std::int64_t decimal(std::uint32_t digits) {
@@ -39,7 +35,7 @@ class Mark5bFormat final : public PacketFormat {
  public:
   /// `near_mjd`: less than 500 days from the recording.
   Mark5bFormat(std::size_t n_chan, unsigned n_bit, std::int64_t frames_per_second, std::int64_t near_mjd)
-      : PacketFormat(kHeader, kPayload, 8 * kPayload / (n_chan * n_bit)),
+      : PacketFormat(kHeaderBytes, kPayloadBytes, 8 * kPayloadBytes / (n_chan * n_bit)),
         frames_per_second_(frames_per_second),
         near_mjd_(near_mjd),
         n_chan_(n_chan),
@@ -72,7 +68,7 @@ class Mark5bFormat final : public PacketFormat {
 
 /// A frame tells its time in two ways: by its number, and by the second's fraction where a recorder wrote it.
 void check_rate(InputWindow& input, std::int64_t frames_per_second, double sample_s) {
-  constexpr std::size_t kLook = 64, kFrame = kHeader + kPayload;
+  constexpr std::size_t kLook = 64, kFrame = kHeaderBytes + kPayloadBytes;
   const std::size_t held = input.hold(kLook * kFrame);
   for (std::size_t at = 0; at + kFrame <= held;) {
     const std::uint8_t* header = input.data() + at;
@@ -113,7 +109,7 @@ std::unique_ptr<Capture> open_mark5b(const CaptureRequest& request) {
   header.n_dim = 1;
   header.scale = n_bit == 2 ? 1.0 / 3 : 1;
   if (!std::isnan(facts.sample_s)) header.bandwidth_hz = static_cast<double>(n_chan) / (2 * facts.sample_s);
-  const std::size_t frame_samples = 8 * kPayload / (n_chan * n_bit);
+  const std::size_t frame_samples = 8 * kPayloadBytes / (n_chan * n_bit);
   header.missing_samples = facts.missing_samples > 0 ? facts.missing_samples : frame_samples;
   apply_facts(header, facts);
   const double per_second = 1 / header.sample_s / static_cast<double>(frame_samples);

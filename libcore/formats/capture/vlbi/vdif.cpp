@@ -12,7 +12,7 @@
 namespace apsyn {
 namespace {
 
-constexpr double kMaxFrames = 1 << 24;  // in a second
+constexpr double kMaxVdifFrames = 1 << 24;  // in a second
 
 class VdifCapture final : public InterleavedCapture {
  public:
@@ -38,7 +38,7 @@ class VdifCapture final : public InterleavedCapture {
     }
     describe(kind, n_threads, facts);
     const double per_second = 1 / header_.sample_s / static_cast<double>(kind.n_samples());
-    if (!(per_second <= kMaxFrames))
+    if (!(per_second <= kMaxVdifFrames))
       throw UsageError(
           "--sample-rate: {} samples in a second are {} frames of {}: their numbers have 24 bits",
           1 / header_.sample_s, per_second, kind.n_samples());

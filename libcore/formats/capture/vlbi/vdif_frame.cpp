@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/formats/capture/vlbi/vdif_frame.h"
 
+#include "libcore/formats/capture/vlbi/word.h"
+
 namespace apsyn {
 namespace {
-
-std::uint32_t word_at(const std::uint8_t* bytes, std::size_t word) {
-  const std::uint8_t* at = bytes + 4 * word;
-  return at[0] | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24;
-}
 
 int level(std::uint32_t code, unsigned n_bit) {
   static constexpr int kTwoBits[] = {-10, -3, 3, 10};

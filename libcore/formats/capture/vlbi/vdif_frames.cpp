@@ -10,7 +10,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kHeader = 32;             // bytes that are looked at; a legacy header has fewer
+constexpr std::size_t kMaxHeaderBytes = 32;     // bytes that are looked at; a legacy header has fewer
 constexpr std::size_t kSearchBytes = 1u << 20;  // without a frame it is another format
 constexpr std::size_t kLookFrames = 256;        // at the beginning, to see the threads
 /// Less than is read ahead of each input: one producer may feed several by turns.
@@ -35,13 +35,13 @@ VdifFrames::VdifFrames(std::unique_ptr<PrefetchSource> input) : window_(std::mov
 
 void VdifFrames::find_first() {
   std::size_t at = 0;
-  for (; at < kSearchBytes && window_.hold(at + kHeader) == at + kHeader; ++at) {
+  for (; at < kSearchBytes && window_.hold(at + kMaxHeaderBytes) == at + kMaxHeaderBytes; ++at) {
     kind_ = parse_vdif_header(window_.data() + at);
     if (kind_.n_samples() == 0) continue;
     if (at > 0 && kind_.frame_bytes > kSearchBytes) continue;  // junk may tell any length, up to 128 MiB
     // One that is alone must fill the input.
-    const std::size_t behind = at + kind_.frame_bytes, held = window_.hold(behind + kHeader);
-    const bool follows = held == behind + kHeader && header_at(behind);
+    const std::size_t behind = at + kind_.frame_bytes, held = window_.hold(behind + kMaxHeaderBytes);
+    const bool follows = held == behind + kMaxHeaderBytes && header_at(behind);
     if (!follows && (at > 0 || held != behind)) continue;
     if (at > 0) {
       trouble();
@@ -55,7 +55,7 @@ void VdifFrames::find_first() {
 
 void VdifFrames::refuse() const {
   const std::string_view bytes = window_.beginning();
-  if (bytes.size() < kHeader)
+  if (bytes.size() < kMaxHeaderBytes)
     throw DataError("{}: byte {}: no VDIF frame: the input ends inside the first header", report_.name,
                     bytes.size());
   if (const std::string hint = foreign_hint(bytes, "vdif"); !hint.empty())
@@ -116,15 +116,15 @@ std::string VdifFrames::position() const {
 
 /// Whether a header of this kind, or the input's end, is so many bytes behind the front.
 bool VdifFrames::header_at(std::size_t at) {
-  if (window_.hold(at + kHeader) < at + kHeader) return true;
+  if (window_.hold(at + kMaxHeaderBytes) < at + kMaxHeaderBytes) return true;
   return parse_vdif_header(window_.data() + at).same_kind(kind_);
 }
 
 /// The first place from `from` on where a header of this kind is followed by another; two frames further at
 /// most.
 std::size_t VdifFrames::find_header(std::size_t from) {
-  const std::size_t held = window_.hold(2 * kind_.frame_bytes + kHeader);
-  for (std::size_t at = from; at + kHeader <= held; ++at)
+  const std::size_t held = window_.hold(2 * kind_.frame_bytes + kMaxHeaderBytes);
+  for (std::size_t at = from; at + kMaxHeaderBytes <= held; ++at)
     if (parse_vdif_header(window_.data() + at).same_kind(kind_) && header_at(at + kind_.frame_bytes))
       return at;
   return held;
@@ -132,7 +132,7 @@ std::size_t VdifFrames::find_header(std::size_t from) {
 
 /// Where the frame so many bytes behind the front belongs; empty when there is none.
 std::optional<std::int64_t> VdifFrames::place_at(std::size_t at) {
-  if (window_.hold(at + kHeader) < at + kHeader) return std::nullopt;
+  if (window_.hold(at + kMaxHeaderBytes) < at + kMaxHeaderBytes) return std::nullopt;
   const VdifHeader h = parse_vdif_header(window_.data() + at);
   if (!h.same_kind(kind_) || h.frame >= clock_.frames_per_second) return std::nullopt;
   return place_of(h, clock_.reference_s, clock_.frames_per_second);
@@ -145,7 +145,7 @@ bool VdifFrames::is_astray(std::int64_t place) {
   if (std::abs(place - last_) <= slack) return false;
   bool confirmed = false;
   for (std::size_t behind : {kind_.frame_bytes, 2 * kind_.frame_bytes}) {
-    if (window_.hold(behind + kHeader) < behind + kHeader) break;
+    if (window_.hold(behind + kMaxHeaderBytes) < behind + kMaxHeaderBytes) break;
     const auto other = place_at(behind);
     if (!other || std::abs(*other - place) > slack) return true;
     confirmed = true;

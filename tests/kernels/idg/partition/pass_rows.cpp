@@ -78,9 +78,9 @@ BOOST_AUTO_TEST_CASE(chosen_rows_give_the_subgrids_of_all_rows) {
       n_kept += rows.size();
       n_all += d.uvw_m.extent(0);
       for (const bool aterms : {false, true}) {
-        const Partition want = partition(plan, d.block(aterms), layers, 2);
+        const Partition want = apsyn::partition(plan, d.block(aterms), layers, 2);
         n_tasks += want.tasks.size();
-        check_same(partition(plan, own.block(aterms), layers, 2), want, rows);
+        check_same(apsyn::partition(plan, own.block(aterms), layers, 2), want, rows);
       }
     }
     BOOST_TEST_MESSAGE(n_kept << " of " << n_all << " rows, " << n_tasks << " tasks");
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_pass_without_layers_takes_nothing) {
     const IdgPlan plan = make_idg_plan({256, 256, cell_rad}, {.subgrid = 24}, 4000, 1e5);
     for (const std::size_t first : {std::size_t{0}, plan.n_layers / 2, plan.n_layers}) {
       BOOST_CHECK(idg::rows_of_pass(plan, d.block(false), {first, 0}, 2).value().empty());
-      BOOST_CHECK(partition(plan, d.block(false), {first, 0}, 2).tasks.empty());
+      BOOST_CHECK(apsyn::partition(plan, d.block(false), {first, 0}, 2).tasks.empty());
     }
   }
 }
