@@ -25,7 +25,7 @@ constexpr std::uint64_t kWindowBytes = 2 << 20;
 constexpr std::uint64_t kWorthMappingBytes = 4 * kWindowBytes;
 
 /// Of stat::st_blocks.
-constexpr std::uint64_t kBlockBytes = 512;
+constexpr std::uint64_t kStatBlockBytes = 512;
 
 /// Fewer threads write sooner than they fill mapped pages.
 constexpr unsigned kWorthMappingThreads = 4;
@@ -68,7 +68,7 @@ std::uint64_t next_id() {
 SharedFile::InMemory fitting(const struct stat& file, std::uint64_t first_byte, std::uint64_t end) {
   using enum SharedFile::InMemory;
   if (available_threads() < kWorthMappingThreads) return written;
-  const std::uint64_t there = static_cast<std::uint64_t>(file.st_blocks) * kBlockBytes;
+  const std::uint64_t there = static_cast<std::uint64_t>(file.st_blocks) * kStatBlockBytes;
   return there + (end - first_byte) / 2 < end ? both : mapped;
 }
 
