@@ -59,6 +59,10 @@ class RowSource {
   virtual bool next(MsRows& rows, std::size_t max_rows) = 0;
   /// In a pass of cells: those of the rows that next() gave last, as MeasurementSetReader::read_cells().
   virtual void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use) = 0;
+  /// Whether read_groups() works.
+  virtual bool reads_groups() const { return false; }
+  /// In place of read_cells(), as MeasurementSetReader::read_groups().
+  virtual void read_groups(MsRows&, unsigned, std::size_t, const ListMsRows&, const UseMsGroup&) {}
   /// At the end of a pass of cells. FailureError where nothing of what was read is usable.
   virtual void check_use() const {}
 

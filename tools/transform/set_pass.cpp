@@ -5,6 +5,9 @@
 #include <array>
 #include <cmath>
 #include <deque>
+#include <optional>
+#include <span>
+#include <unordered_set>
 #include <utility>
 
 #include "kernels/average/average.h"
@@ -20,12 +23,14 @@ namespace {
 
 using average::RowShape;
 
-constexpr std::size_t kMaxRows = 1 << 14;         ///< of a block, whose scalars are in memory
-constexpr std::uint64_t kBlockBytes = 48u << 20;  ///< of its cells, where they are kept
-constexpr std::uint64_t kRowBytes = 600;          ///< of a row beside its cells, in a block
-constexpr std::uint64_t kBinBytes = 300;          ///< of a bin beside its sums
-constexpr std::uint64_t kThreadBytes = 3u << 20;  ///< cells on their way, of each thread
-constexpr std::size_t kPieceBytes = 1u << 19;     ///< of cells that are written together
+constexpr std::size_t kMaxRows = 1 << 14;          ///< of a block, whose scalars are in memory
+constexpr std::size_t kMaxRowsOfGroups = 1 << 16;  ///< of a block whose cells are not kept
+constexpr std::size_t kRunBytes = 1u << 16;        ///< of cells side by side, for which a group has more bins
+constexpr std::uint64_t kBlockBytes = 48u << 20;   ///< of its cells, where they are kept
+constexpr std::uint64_t kRowBytes = 600;           ///< of a row beside its cells, in a block
+constexpr std::uint64_t kBinBytes = 300;           ///< of a bin beside its sums
+constexpr std::uint64_t kThreadBytes = 3u << 20;   ///< cells on their way, of each thread
+constexpr std::size_t kPieceBytes = 1u << 19;      ///< of cells that are written together
 constexpr std::uint64_t kValueBytes = sizeof(std::complex<float>) + sizeof(float);
 constexpr std::uint64_t kSumBytes = 3 * sizeof(double);
 
@@ -78,6 +83,11 @@ struct RowSums {
 struct Sums {
   average::CellSums cells;
   RowSums rows;
+
+  void reset(std::size_t n_cells) {
+    cells.reset(n_cells);
+    rows = {};
+  }
 };
 
 /// Rows of the output beside their cells.
@@ -118,11 +128,15 @@ class Pass {
   /// Calls done(rows) after each block.
   template <class Done>
   void run(Done done) {
-    for (JoinedSet& set : sets_.sets()) {
+    for (std::size_t number = 0; number < sets_.sets().size(); ++number) {
+      JoinedSet& set = sets_.sets()[number];
       set.source->begin(RowPass::cells);
       while (set.source->next(rows_, plan_.block_rows)) {
         mover_.prepare(set, rows_);
-        plan_.bins ? average_block(set) : write_block(set);
+        if (plan_.side_by_side)
+          average_groups(set, plan_.last_rows[number]);
+        else
+          plan_.bins ? average_block(set) : write_block(set);
         done(rows_.ant1.size());
       }
       set.source->check_use();
@@ -143,10 +157,34 @@ class Pass {
     Buffer<float, 3> weight;
     Sums sums;
   };
+  /// Neighbouring bins, whose rows lie side by side.
+  struct Group {
+    std::size_t first = 0, n = 0;  ///< among all bins of the block
+  };
+  /// A group that a thread works on.
+  struct GroupWork {
+    struct Bin {
+      Sums sums;                      ///< where it has none of earlier blocks
+      bool whole = false;             ///< its means are there
+      std::vector<std::size_t> rows;  ///< of those at hand
+      average::RowCells cells;        ///< of these
+    };
+    std::vector<std::pair<std::size_t, std::size_t>> rows;  ///< and the bins in the group, by rows
+    std::size_t n_done = 0;                                 ///< of the rows
+    std::vector<Bin> bins;
+    std::vector<double> row_weight;
+    Buffer<std::complex<float>, 3> data;
+    Buffer<float, 3> weight;
+  };
+  static GroupWork& group_work() {
+    thread_local GroupWork work;
+    return work;
+  }
 
   /// Turns and averages a piece of the rows, into memory of the thread or, where there is nothing to do, not
   /// at all.
-  Cells change(const JoinedSet& set, std::size_t first, Cells cells, Scratch& scratch) {
+  template <class RowOf>
+  Cells change(const JoinedSet& set, RowOf row_of, Cells cells, Scratch& scratch) {
     const std::size_t n = cells.data.extent(0);
     const bool averages = options_.average_channels > 1;
     bool any = false;
@@ -156,7 +194,7 @@ class Pass {
     thread_local std::vector<double> paths_m;
     paths_m.resize(n);
     for (std::size_t row = 0; row < n; ++row) {
-      paths_m[row] = mover_.move(set, rows_, first + row);
+      paths_m[row] = mover_.move(set, rows_, row_of(row));
       any = any || paths_m[row] != 0;
     }
     if (any) {
@@ -193,7 +231,8 @@ class Pass {
     sink_.place(next_row_, facts_.rows);
     set.source->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
       thread_local Scratch scratch;
-      const Cells cells = change(set, first, {data, weight}, scratch);
+      const auto row_of = [&](std::size_t i) { return first + i; };
+      const Cells cells = change(set, row_of, {data, weight}, scratch);
       sink_.put_cells(next_row_ + static_cast<std::int64_t>(first), cells.data, cells.weight);
     });
     std::copy(rows_.uvw_m.begin(), rows_.uvw_m.end(), facts_.uvw_m.begin());
@@ -207,7 +246,8 @@ class Pass {
     weight_.resize_for_overwrite({n, out_.n_chan, out_.n_product});
     set.source->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
       thread_local Scratch scratch;
-      const Cells cells = change(set, first, {data, weight}, scratch);
+      const auto row_of = [&](std::size_t i) { return first + i; };
+      const Cells cells = change(set, row_of, {data, weight}, scratch);
       std::copy(cells.data.begin(), cells.data.end(), data_.data() + first * n_cells);
       std::copy(cells.weight.begin(), cells.weight.end(), weight_.data() + first * n_cells);
     });
@@ -249,7 +289,8 @@ class Pass {
     closed.clear();
   }
 
-  void write_bins(RowBin* bins, std::size_t n) {
+  /// Of rows of the output, all but what their cells tell.
+  void describe(const RowBin* bins, std::size_t n) {
     facts_.resize(n);
     facts_.rows.window = bins[0].first.window;
     for (std::size_t i = 0; i < n; ++i) {
@@ -261,6 +302,10 @@ class Pass {
       facts_.rows.row_interval_s[i] = bin.end_s - bin.begin_s;
     }
     sink_.place(next_row_, facts_.rows);
+  }
+
+  void write_bins(RowBin* bins, std::size_t n) {
+    describe(bins, n);
     for_pieces(n, [&](std::size_t first, std::size_t end, Scratch& scratch) {
       const std::array<std::size_t, 3> shape{end - first, out_.n_chan, out_.n_product};
       scratch.data.resize_for_overwrite(shape);
@@ -271,6 +316,10 @@ class Pass {
       sink_.put_cells(next_row_ + static_cast<std::int64_t>(first), std::as_const(scratch.data).view(),
                       std::as_const(scratch.weight).view());
     });
+    put_bins(bins, n);
+  }
+
+  void put_bins(const RowBin* bins, std::size_t n) {
     sink_.put_rows(next_row_, facts_.rows);
     next_row_ += static_cast<std::int64_t>(n);
     for (std::size_t i = 0; i < n; ++i)
@@ -282,15 +331,15 @@ class Pass {
                   Sums& own) {
     const std::size_t n_cells = out_.size();
     Sums& sums = bin.sums >= 0 ? kept_[static_cast<std::size_t>(bin.sums)] : own;
-    if (bin.sums < 0) {
-      sums.cells.reset(n_cells);
-      sums.rows = {};
-    }
+    if (bin.sums < 0) sums.reset(n_cells);
     add_rows(bin, sums);
     average::finish_row(sums.cells, data, weight);
     if (bin.sums < 0 && bin.rows.size() == 1)  // as it is, under its flags, too
       std::copy_n(data_.data() + bin.rows[0] * n_cells, n_cells, data);
-    const RowSums& rows = sums.rows;
+    finish_facts(bin, number, sums.rows);
+  }
+
+  void finish_facts(const RowBin& bin, std::size_t number, const RowSums& rows) {
     const bool any = rows.weight > 0;
     const double total = any ? rows.weight : static_cast<double>(rows.n);
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -301,6 +350,17 @@ class Pass {
 
   /// Bins that go on in the next block keep what this one has.
   void keep_open() {
+    find_open();
+    for_pieces(open_.size(), [&](std::size_t first, std::size_t end, Scratch&) {
+      for (std::size_t i = first; i < end; ++i) {
+        add_rows(*open_[i], kept_[static_cast<std::size_t>(open_[i]->sums)]);
+        open_[i]->rows.clear();
+      }
+    });
+  }
+
+  /// Those that have rows in this block, with sums of their own.
+  void find_open() {
     open_.clear();
     bins_.for_open([&](RowBin& bin) {
       if (bin.rows.empty()) return;
@@ -312,16 +372,137 @@ class Pass {
       }
       bin.sums = free_sums_.back();
       free_sums_.pop_back();
-      Sums& sums = kept_[static_cast<std::size_t>(bin.sums)];
-      sums.cells.reset(out_.size());
-      sums.rows = {};
+      kept_[static_cast<std::size_t>(bin.sums)].reset(out_.size());
     });
-    for_pieces(open_.size(), [&](std::size_t first, std::size_t end, Scratch&) {
-      for (std::size_t i = first; i < end; ++i) {
-        add_rows(*open_[i], kept_[static_cast<std::size_t>(open_[i]->sums)]);
-        open_[i]->rows.clear();
+  }
+
+  /// Averages rows that are read side by side, bins of the whole block in groups. All are of one window.
+  void average_groups(const JoinedSet& set, const std::unordered_set<std::int64_t>& last_rows) {
+    for (std::size_t row = 0; row < rows_.ant1.size(); ++row)
+      bins_.add(sets_.bin_row(set, rows_, row, options_), static_cast<std::uint32_t>(row));
+    if (last_rows.contains(rows_.row_number.back())) bins_.close_all();
+    std::vector<RowBin>& closed = bins_.closed();
+    find_open();
+    if (!closed.empty()) describe(closed.data(), closed.size());
+    std::vector<Group> groups, finished;  // with rows in this block, and without
+    const auto bin_at = [&](std::size_t i) -> const RowBin& {
+      return i < closed.size() ? closed[i] : *open_[i - closed.size()];
+    };
+    find_groups(0, closed.size(), bin_at, groups, finished);
+    find_groups(closed.size(), closed.size() + open_.size(), bin_at, groups, finished);
+    const auto finish = [&](const Group& group) {
+      if (group.first < closed.size()) write_group(closed.data(), group, group_work());
+    };
+    set.source->read_groups(
+        rows_, n_threads_, groups.size(),
+        [&](std::size_t number, std::vector<std::size_t>& rows) {
+          begin_group(groups[number], bin_at, group_work());
+          rows.clear();
+          for (const auto& [row, bin] : group_work().rows) rows.push_back(row);
+        },
+        [&](std::size_t number, std::span<const std::size_t> rows, auto data, auto weight) {
+          thread_local Scratch scratch;
+          GroupWork& work = group_work();
+          const auto row_of = [&](std::size_t i) { return rows[i]; };
+          add_group(groups[number], bin_at, change(set, row_of, {data, weight}, scratch), work);
+          if (work.n_done == work.rows.size()) finish(groups[number]);
+        });
+    parallel_for(n_threads_, finished.size(), [&](std::size_t i, unsigned) {
+      begin_group(finished[i], bin_at, group_work());
+      finish(finished[i]);
+    });
+    if (!closed.empty()) put_bins(closed.data(), closed.size());
+    closed.clear();
+    for (RowBin* bin : open_) bin->rows.clear();
+  }
+
+  /// Divides bins into groups whose rows can be read at once if these have runs worth reading.
+  template <class BinAt>
+  void find_groups(std::size_t first, std::size_t end, BinAt bin_at, std::vector<Group>& groups,
+                   std::vector<Group>& finished) const {
+    const std::size_t row_bytes = in_.size() * (kValueBytes + 1) + sizeof(double[3]),
+                      most_rows = kPieceBytes / row_bytes,
+                      least_bins = std::max<std::size_t>(1, kRunBytes / row_bytes),
+                      most_bins = std::max(least_bins, kPieceBytes / (out_.size() * kValueBytes));
+    while (first < end) {
+      Group group{first, 0};
+      std::size_t n_rows = 0;
+      for (; first < end && group.n < most_bins; ++first, ++group.n) {
+        const std::size_t n = bin_at(first).rows.size();
+        if (group.n >= least_bins && n_rows + n > most_rows) break;
+        n_rows += n;
       }
-    });
+      (n_rows > 0 ? groups : finished).push_back(group);
+    }
+  }
+
+  template <class BinAt>
+  void begin_group(const Group& group, BinAt bin_at, GroupWork& work) const {
+    work.rows.clear();
+    work.n_done = 0;
+    work.bins.resize(std::max(work.bins.size(), group.n));
+    work.data.resize_for_overwrite({group.n, out_.n_chan, out_.n_product});
+    work.weight.resize_for_overwrite({group.n, out_.n_chan, out_.n_product});
+    for (std::size_t i = 0; i < group.n; ++i) {
+      for (const std::uint32_t row : bin_at(group.first + i).rows) work.rows.emplace_back(row, i);
+      work.bins[i].sums.rows = {};
+      work.bins[i].whole = false;
+    }
+    std::sort(work.rows.begin(), work.rows.end());
+  }
+
+  /// The next rows of the group. Where they are all that a bin has, their means are made at once.
+  template <class BinAt>
+  void add_group(const Group& group, BinAt bin_at, const Cells& cells, GroupWork& work) {
+    const std::size_t n_cells = out_.size(), n_rows = cells.data.extent(0);
+    for (std::size_t i = 0; i < group.n; ++i) {
+      work.bins[i].rows.clear();
+      work.bins[i].cells.data.clear();
+      work.bins[i].cells.weight.clear();
+    }
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      const auto& [row, number] = work.rows[work.n_done + i];
+      GroupWork::Bin& to = work.bins[number];
+      to.rows.push_back(row);
+      to.cells.data.push_back(cells.data.data() + i * n_cells);
+      to.cells.weight.push_back(cells.weight.data() + i * n_cells);
+    }
+    work.n_done += n_rows;
+    for (std::size_t i = 0; i < group.n; ++i) {
+      const RowBin& bin = bin_at(group.first + i);
+      GroupWork::Bin& part = work.bins[i];
+      const std::size_t n = part.rows.size();
+      if (n == 0) continue;
+      Sums& sums = bin.sums >= 0 ? kept_[static_cast<std::size_t>(bin.sums)] : part.sums;
+      work.row_weight.resize(n);
+      part.whole = bin.sums < 0 && n == bin.rows.size();
+      if (part.whole) {
+        std::complex<float>* const to = work.data.data() + i * n_cells;
+        average::average_rows(part.cells, n_cells, to, work.weight.data() + i * n_cells,
+                              work.row_weight.data());
+        if (n == 1) std::copy_n(part.cells.data[0], n_cells, to);  // as it is, under its flags, too
+      } else {
+        if (bin.sums < 0 && sums.rows.n == 0) sums.cells.reset(n_cells);
+        for (std::size_t k = 0; k < n; ++k)
+          work.row_weight[k] =
+              average::add_row(part.cells.data[k], part.cells.weight[k], n_cells, sums.cells);
+      }
+      for (std::size_t k = 0; k < n; ++k) sums.rows.add(rows_, part.rows[k], bin.begin_s, work.row_weight[k]);
+    }
+  }
+
+  /// Bins of the output; add_group() has had all their rows.
+  void write_group(const RowBin* closed, const Group& group, GroupWork& work) {
+    const std::size_t n_cells = out_.size();
+    for (std::size_t i = 0; i < group.n; ++i) {
+      const RowBin& bin = closed[group.first + i];
+      const Sums& sums = bin.sums >= 0 ? kept_[static_cast<std::size_t>(bin.sums)] : work.bins[i].sums;
+      if (!work.bins[i].whole)
+        average::finish_row(sums.cells, work.data.data() + i * n_cells, work.weight.data() + i * n_cells);
+      finish_facts(bin, group.first + i, sums.rows);
+    }
+    sink_.put_cells(next_row_ + static_cast<std::int64_t>(group.first), std::as_const(work.data).view(),
+                    std::as_const(work.weight).view());
   }
 
   const Options& options_;
@@ -343,35 +524,108 @@ class Pass {
   std::vector<RowBin*> open_;
 };
 
-/// Rows of the output, and how many bins are open at once at most.
-void count_bins(const Options& options, JoinedSets& sets, const UvwCheck& uvw, SetPlan& plan) {
-  const bool by_uvw = options.bda_loss > 0 || options.selects_uvw();
-  Mover mover(options, sets, uvw);
-  RowBins bins(bin_settings(options, sets));
-  const auto take_closed = [&] {
-    plan.n_rows += static_cast<std::int64_t>(bins.closed().size());
-    for (const RowBin& bin : bins.closed())
-      plan.longest_s = std::max(plan.longest_s, bin.end_s - bin.begin_s);
-    bins.closed().clear();
-  };
-  MsRows rows;
-  for (JoinedSet& set : sets.sets()) {
-    set.source->begin(by_uvw ? RowPass::coordinates : RowPass::scalars);
+bool bins_by_uvw(const Options& options) {
+  return options.bda_loss > 0 || options.selects_uvw();
+}
+
+/// Rows of the output, how many bins are open at once at most, and where none is.
+class BinCount {
+ public:
+  BinCount(const Options& options, JoinedSets& sets, const UvwCheck& uvw, SetPlan& plan)
+      : options_(options),
+        sets_(sets),
+        plan_(plan),
+        by_uvw_(bins_by_uvw(options)),
+        mover_(options, sets, uvw),
+        bins_(bin_settings(options, sets)) {}
+
+  void run() {
+    plan_.side_by_side = !by_uvw_ && sets_.windows().size() == 1;
+    for (JoinedSet& set : sets_.sets()) {
+      plan_.last_rows.emplace_back();
+      count(set);
+    }
+    if (plan_.side_by_side) plan_.last_rows.back().insert(last_row_);
+    bins_.close_all();
+    take_closed();
+  }
+
+  /// Between two ends of all bins of a set, the most rows of it; 0 where they end once.
+  std::uint64_t interval_rows() const { return static_cast<std::uint64_t>(interval_rows_); }
+  /// Whether no bin is open behind a block of so many rows.
+  bool ends_with(std::uint64_t block_rows) const {
+    if (!plan_.side_by_side || sets_.sets().size() > 1) return false;
+    return interval_rows_ == 0 ? block_rows >= static_cast<std::uint64_t>(n_table_rows_)
+                               : is_regular_ && block_rows % interval_rows() == 0;
+  }
+
+ private:
+  void count(JoinedSet& set) {
+    MsRows rows;
+    std::optional<int> description;
+    first_row_ = last_row_ = -1;
+    plan_.side_by_side = plan_.side_by_side && set.source->reads_groups();
+    set.source->begin(by_uvw_ ? RowPass::coordinates : RowPass::scalars);
     while (set.source->next(rows, kMaxRows)) {
-      if (by_uvw) mover.prepare(set, rows);
+      if (by_uvw_) mover_.prepare(set, rows);
+      // Blocks give the rows of one description after those of another.
+      plan_.side_by_side =
+          plan_.side_by_side && description.value_or(rows.data_description) == rows.data_description;
+      description = rows.data_description;
       for (std::size_t row = 0; row < rows.ant1.size(); ++row) {
-        if (by_uvw) mover.move(set, rows, row);
-        if (keeps_row(options, rows, row))
-          bins.add(sets.bin_row(set, rows, row, options), static_cast<std::uint32_t>(row));
-        plan.max_open = std::max(plan.max_open, bins.n_open());
+        if (by_uvw_) mover_.move(set, rows, row);
+        if (keeps_row(options_, rows, row))
+          bins_.add(sets_.bin_row(set, rows, row, options_), static_cast<std::uint32_t>(row));
+        plan_.max_open = std::max(plan_.max_open, bins_.n_open());
+        if (plan_.side_by_side) note_end(rows.row_number[row]);
       }
-      if (averages_nothing(options)) bins.close_all();
+      if (averages_nothing(options_)) bins_.close_all();
       take_closed();
-      bins.for_open([](RowBin& bin) { bin.rows.clear(); });
+      bins_.for_open([](RowBin& bin) { bin.rows.clear(); });
     }
   }
-  bins.close_all();
-  take_closed();
+
+  /// Once this row has been added. Where it alone is open, and ended what was open before, all ended with the
+  /// row before it.
+  void note_end(std::int64_t number) {
+    const bool ended = bins_.closed().size() > n_closed_ && bins_.n_open() == 1 && last_row_ >= 0;
+    n_closed_ = bins_.closed().size();
+    if (ended) {
+      plan_.last_rows.back().insert(last_row_);
+      const std::int64_t n = number - first_row_;
+      is_regular_ = is_regular_ && (interval_rows_ == 0 || n == interval_rows_);
+      interval_rows_ = std::max(interval_rows_, n);
+    }
+    if (ended || first_row_ < 0) first_row_ = number;
+    last_row_ = number;
+    n_table_rows_ = std::max(n_table_rows_, number + 1);
+  }
+
+  void take_closed() {
+    n_closed_ = 0;
+    plan_.n_rows += static_cast<std::int64_t>(bins_.closed().size());
+    for (const RowBin& bin : bins_.closed())
+      plan_.longest_s = std::max(plan_.longest_s, bin.end_s - bin.begin_s);
+    bins_.closed().clear();
+  }
+
+  const Options& options_;
+  JoinedSets& sets_;
+  SetPlan& plan_;
+  bool by_uvw_;
+  Mover mover_;
+  RowBins bins_;
+  std::size_t n_closed_ = 0;                     ///< bins, of the block
+  std::int64_t first_row_ = -1, last_row_ = -1;  ///< of the set, since all bins ended, and now
+  std::int64_t interval_rows_ = 0;
+  bool is_regular_ = true;         ///< all intervals have as many rows
+  std::int64_t n_table_rows_ = 0;  ///< as far as they are wanted
+};
+
+/// Rows of a block, at most so many: whole intervals where possible, lest sums wait for the next block.
+std::uint64_t whole_intervals(std::uint64_t most_rows, std::uint64_t interval_rows) {
+  return interval_rows == 0 || interval_rows > most_rows ? most_rows
+                                                         : most_rows / interval_rows * interval_rows;
 }
 
 void count_rows(JoinedSets& sets, SetPlan& plan) {
@@ -389,29 +643,38 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, co
     log_warning("--average-time {}: the integrations are of {}: they stay as they are",
                 format_duration(options.average_time_s), format_duration(sets.interval_s()));
   plan.bins = averages || options.selects_uvw();
-  plan.bins ? count_bins(options, sets, uvw, plan) : count_rows(sets, plan);
+  BinCount bins(options, sets, uvw, plan);
+  plan.bins ? bins.run() : count_rows(sets, plan);
   if (plan.n_rows == 0) throw UsageError("{}: the selection fits no row", options.inputs[0]);
   const std::uint64_t row_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kValueBytes,
                       sums_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kSumBytes;
   const CommonOptions& common = tool.common();
   const auto n_in = static_cast<std::uint64_t>(sets.n_rows());
   const std::uint64_t fixed = cpu_program_bytes(sets.sets().size()) + common.threads * kThreadBytes +
-                              (plan.bins ? plan.max_open * (sums_bytes + kBinBytes) : 0);
+                              (plan.bins ? plan.max_open * kBinBytes : 0);
+  const bool keeps_cells = plan.bins && !plan.side_by_side;
   const auto needed = [&](std::uint64_t block_rows) {
     std::uint64_t reading = 0;
     for (const JoinedSet& set : sets.sets())
       reading = std::max(reading, set.source->memory_bytes(block_rows, common.threads));
-    return fixed + reading + std::min(block_rows, n_in) * (kRowBytes + (plan.bins ? row_bytes : 0));
+    const std::uint64_t sums = plan.bins && !bins.ends_with(block_rows) ? plan.max_open * sums_bytes : 0;
+    return fixed + reading + sums + std::min(block_rows, n_in) * (kRowBytes + (keeps_cells ? row_bytes : 0));
   };
-  std::uint64_t rows = plan.bins ? std::clamp<std::uint64_t>(kBlockBytes / row_bytes, 64, kMaxRows) : 0;
+  std::uint64_t rows = plan.side_by_side ? whole_intervals(kMaxRowsOfGroups, bins.interval_rows())
+                       : plan.bins       ? std::clamp<std::uint64_t>(kBlockBytes / row_bytes, 64, kMaxRows)
+                                         : 0;
   for (const JoinedSet& set : sets.sets())
     if (!plan.bins || set.source->has_fixed_blocks())
       rows = std::max<std::uint64_t>(rows, set.source->block_rows());
-  while (rows > 1 && needed(rows) > common.max_memory_bytes) rows = (rows + 1) / 2;
+  // Fewer rows may take more, with sums that wait between them.
+  std::uint64_t least = needed(rows);
+  while (rows > 1 && needed(rows) > common.max_memory_bytes) {
+    rows = whole_intervals((rows + 1) / 2, bins.interval_rows());
+    least = std::min(least, needed(rows));
+  }
   if (needed(rows) > common.max_memory_bytes)
-    throw UsageError("{}",
-                     memory_shortage(common.max_memory_bytes, static_cast<double>(needed(rows)), "this needs",
-                                     "allow more, or select fewer baselines or channels"));
+    throw UsageError("{}", memory_shortage(common.max_memory_bytes, static_cast<double>(least), "this needs",
+                                           "allow more, or select fewer baselines or channels"));
   plan.block_rows = rows;
   plan.memory_bytes = needed(rows);
   return plan;

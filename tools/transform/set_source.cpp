@@ -53,6 +53,11 @@ class SetSource final : public RowSource {
   void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use) override {
     reader_->read_cells(rows, n_threads, use);
   }
+  bool reads_groups() const override { return true; }
+  void read_groups(MsRows& rows, unsigned n_threads, std::size_t n_groups, const ListMsRows& list,
+                   const UseMsGroup& use) override {
+    reader_->read_groups(rows, n_threads, n_groups, list, use);
+  }
 
  private:
   static constexpr std::size_t kMaxRows = 1 << 14;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,12 @@ struct MsRows {
 using UseMsCells = std::function<void(std::size_t first_row, View<const std::complex<float>, 3> data,
                                       View<const float, 3> weight)>;
 
+/// Fills `rows` with the rows of a group, rising numbers among those at hand, at least one.
+using ListMsRows = std::function<void(std::size_t group, std::vector<std::size_t>& rows)>;
+/// Some rows of a group: data and weight [row][chan][product] as in MsRows.
+using UseMsGroup = std::function<void(std::size_t group, std::span<const std::size_t> rows,
+                                      View<const std::complex<float>, 3> data, View<const float, 3> weight)>;
+
 class MeasurementSetReader {
  public:
   /// FailureError when it cannot be opened, DataError when it is not a usable MS v2 (the message names the
@@ -125,7 +132,11 @@ class MeasurementSetReader {
   /// returns. If several rows fail, it throws the error of the first of them. uvw_m of these rows is set
   /// before `use` is called with them.
   void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
-  /// The same, storing the cells in data and weight of `rows`.
+  /// The same by groups of rows that are wanted together, wherever they are: a thread takes a group, lists
+  /// its rows and calls `use` for them in their order, half a mebibyte at a time. No row is of two groups.
+  void read_groups(MsRows& rows, unsigned n_threads, std::size_t n_groups, const ListMsRows& list,
+                   const UseMsGroup& use);
+  /// read_cells(), storing the cells in data and weight of `rows`.
   void read_cells(MsRows& rows, unsigned n_threads);
   void rewind();
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -131,7 +132,9 @@ struct MeasurementSetReader::State {
   /// Cells, and what becomes of them.
   struct Piece {
     MsCells cells;
-    std::size_t first = 0;  ///< in the batch
+    std::vector<std::size_t> rows;    ///< in the batch
+    std::vector<std::size_t> wanted;  ///< the same in the block
+    Buffer<double, 2> uvw_m;
     Buffer<std::complex<float>, 3> data;
     Buffer<float, 3> weight;
   };
@@ -289,27 +292,69 @@ struct MeasurementSetReader::State {
     return true;
   }
 
-  /// Calls use(piece), with its cells loaded, for all pieces of the batch.
+  /// How many rows of the batch a piece has.
+  std::size_t piece_rows() const { return cells.rows_at_once(description().n_corr, n_channels()); }
+
+  /// Calls use(group, piece), with its cells loaded, for all pieces of all groups.
   template <class Use>
-  void for_pieces(unsigned n_threads, Use use) {
+  void for_pieces(unsigned n_threads, std::size_t n_groups, const ListMsRows& list, Use use) {
     if (batch.empty()) return;
-    const std::size_t n_at_once = cells.rows_at_once(description().n_corr, n_channels());
-    const std::size_t n_pieces = (batch.size() + n_at_once - 1) / n_at_once;
-    n_threads = static_cast<unsigned>(std::clamp<std::size_t>(n_pieces, 1, std::max(1u, n_threads)));
+    const std::size_t n_at_once = piece_rows();
+    n_threads = static_cast<unsigned>(std::clamp<std::size_t>(n_groups, 1, std::max(1u, n_threads)));
     pieces.resize(std::max<std::size_t>(pieces.size(), n_threads));
-    FirstFailure failure(n_pieces);
-    parallel_for(n_threads, n_pieces + 1, [&](std::size_t number, unsigned thread) {
+    FirstFailure failure(n_groups);
+    parallel_for(n_threads, n_groups + 1, [&](std::size_t number, unsigned thread) {
       if (number == 0) return cells.alone([&] { look_ahead(max_batch); });
-      const std::size_t item = number - 1;
-      failure.guard(item, [&] {
+      const std::size_t group = number - 1;
+      failure.guard(group, [&] {
         Piece& piece = pieces[thread];
-        piece.first = item * n_at_once;
-        const std::size_t n = std::min(n_at_once, batch.size() - piece.first);
-        cells.load(piece.cells, block->scalars, std::span(batch).subspan(piece.first, n));
-        use(piece);
+        std::vector<std::size_t> all;
+        list(group, all);
+        for (std::size_t first = 0; first < all.size(); first += n_at_once) {
+          const auto rows = std::span(all).subspan(first, std::min(n_at_once, all.size() - first));
+          piece.rows.assign(rows.begin(), rows.end());
+          piece.wanted.clear();
+          for (const std::size_t row : rows) piece.wanted.push_back(batch[row]);
+          cells.load(piece.cells, block->scalars, piece.wanted);
+          use(group, piece);
+        }
       });
     });
     failure.rethrow();
+  }
+  /// Of consecutive rows, all of the batch.
+  template <class Use>
+  void for_pieces(unsigned n_threads, Use use) {
+    if (batch.empty()) return;
+    const std::size_t n_at_once = piece_rows();
+    const auto list = [&](std::size_t item, std::vector<std::size_t>& rows) {
+      rows.resize(std::min(n_at_once, batch.size() - item * n_at_once));
+      std::iota(rows.begin(), rows.end(), item * n_at_once);
+    };
+    for_pieces(n_threads, (batch.size() + n_at_once - 1) / n_at_once, list,
+               [&](std::size_t, Piece& piece) { use(piece); });
+  }
+
+  /// Calls use(data, weight) for a piece that is folded.
+  template <class Use>
+  void fold(MsRows& rows, Piece& piece, Use use) {
+    const std::size_t n = piece.rows.size(), n_chan = n_channels(),
+                      n_product = selection.column.empty() ? 0 : meta.products.size();
+    const std::array<std::size_t, 3> shape{n, n_chan, n_product};
+    piece.uvw_m.resize_for_overwrite({n, 3});
+    const auto place = [&] {
+      for (std::size_t i = 0; i < n; ++i) std::copy_n(&piece.uvw_m(i, 0), 3, &rows.uvw_m(piece.rows[i], 0));
+    };
+    if (cells.folds_in_place(piece.cells)) {
+      cells.fold_in_place(piece.cells, block->scalars, piece.uvw_m);
+      place();
+      return use({piece.cells.data.data(), shape}, {piece.cells.weight.data(), shape});
+    }
+    piece.data.resize_for_overwrite(shape);
+    piece.weight.resize_for_overwrite(shape);
+    cells.fold(piece.cells, block->scalars, piece.uvw_m, piece.data, piece.weight);
+    place();
+    use(std::as_const(piece.data), std::as_const(piece.weight));
   }
 
   /// Data description of the batch.
@@ -434,20 +479,23 @@ bool MeasurementSetReader::next(MsRows& rows, std::size_t max_rows) {
 void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use) {
   State& state = *state_;
   with_measurement_set(state.path, [&] {
-    const std::size_t n_chan = rows.data.extent(1),
-                      n_product = state.selection.column.empty() ? 0 : state.meta.products.size();
     state.for_pieces(n_threads, [&](State::Piece& piece) {
-      const std::size_t n = piece.cells.wanted.size();
-      if (state.cells.folds_in_place(piece.cells)) {
-        state.cells.fold_in_place(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n));
-        const std::array<std::size_t, 3> shape{n, n_chan, n_product};
-        return use(piece.first, {piece.cells.data.data(), shape}, {piece.cells.weight.data(), shape});
-      }
-      piece.data.resize_for_overwrite({n, n_chan, n_product});
-      piece.weight.resize_for_overwrite({n, n_chan, n_product});
-      state.cells.fold(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n), piece.data,
-                       piece.weight);
-      use(piece.first, std::as_const(piece.data), std::as_const(piece.weight));
+      state.fold(rows, piece, [&](View<const std::complex<float>, 3> data, View<const float, 3> weight) {
+        use(piece.rows.front(), data, weight);
+      });
+    });
+  });
+  state.batch.clear();
+}
+
+void MeasurementSetReader::read_groups(MsRows& rows, unsigned n_threads, std::size_t n_groups,
+                                       const ListMsRows& list, const UseMsGroup& use) {
+  State& state = *state_;
+  with_measurement_set(state.path, [&] {
+    state.for_pieces(n_threads, n_groups, list, [&](std::size_t group, State::Piece& piece) {
+      state.fold(rows, piece, [&](View<const std::complex<float>, 3> data, View<const float, 3> weight) {
+        use(group, piece.rows, data, weight);
+      });
     });
   });
   state.batch.clear();
@@ -463,9 +511,9 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads) {
   }
   with_measurement_set(state.path, [&] {
     state.for_pieces(n_threads, [&](State::Piece& piece) {
-      const std::size_t n = piece.cells.wanted.size();
-      state.cells.fold(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n),
-                       rows_of(rows.data, piece.first, n), rows_of(rows.weight, piece.first, n));
+      const std::size_t first = piece.rows.front(), n = piece.rows.size();
+      state.cells.fold(piece.cells, state.block->scalars, rows_of(rows.uvw_m, first, n),
+                       rows_of(rows.data, first, n), rows_of(rows.weight, first, n));
     });
   });
   state.batch.clear();

@@ -16,12 +16,15 @@
 #include <casacore/tables/Tables/StorageOption.h>
 #include <casacore/tables/Tables/TableDesc.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <random>
+#include <stdexcept>
+#include <vector>
 
 #include "libcore/base/error.h"
 #include "libcore/formats/ms/allocated_column.h"
@@ -300,9 +303,9 @@ BOOST_AUTO_TEST_CASE(a_column_that_is_set_aside_is_casacores_of_zeros) {
 
 namespace {
 
-/// All that a reader gives of a set, as bytes.
+/// All that a reader gives of a set, as bytes; with groups, every n_groups-th row is of the same one.
 std::string all_of(const std::string& path, MsSelection selection, std::size_t max_rows, unsigned n_threads,
-                   bool by_casacore_alone) {
+                   bool by_casacore_alone, std::size_t n_groups = 0) {
   selection.by_casacore_alone = by_casacore_alone;
   MeasurementSetReader reader(path, selection);
   MsRows rows;
@@ -316,10 +319,23 @@ std::string all_of(const std::string& path, MsSelection selection, std::size_t m
                                                         reader.products().size()};
       rows.data.resize(shape);
       rows.weight.resize(shape);
-      reader.read_cells(rows, n_threads, [&](std::size_t first, const auto& data, const auto& weight) {
-        std::copy(data.begin(), data.end(), &rows.data(first, 0, 0));
-        std::copy(weight.begin(), weight.end(), &rows.weight(first, 0, 0));
-      });
+      const auto list = [&](std::size_t group, std::vector<std::size_t>& of_group) {
+        for (std::size_t row = group; row < rows.ant1.size(); row += n_groups) of_group.push_back(row);
+      };
+      if (n_groups > 0)
+        reader.read_groups(rows, n_threads, std::min(n_groups, rows.ant1.size()), list,
+                           [&](std::size_t group, auto of_group, auto data, auto weight) {
+                             for (std::size_t i = 0; i < of_group.size(); ++i) {
+                               if (of_group[i] % n_groups != group) throw std::logic_error("another group");
+                               std::copy(data[i].begin(), data[i].end(), &rows.data(of_group[i], 0, 0));
+                               std::copy(weight[i].begin(), weight[i].end(), &rows.weight(of_group[i], 0, 0));
+                             }
+                           });
+      else
+        reader.read_cells(rows, n_threads, [&](std::size_t first, const auto& data, const auto& weight) {
+          std::copy(data.begin(), data.end(), &rows.data(first, 0, 0));
+          std::copy(weight.begin(), weight.end(), &rows.weight(first, 0, 0));
+        });
     }
     add(rows.row_number);
     add(rows.uvw_m);
@@ -372,6 +388,10 @@ BOOST_AUTO_TEST_CASE(a_set_is_the_same_read_by_casacore_alone) {
       for (const unsigned n_threads : {0, 1, 3})
         BOOST_TEST((all_of(path, selection, max_rows, n_threads, false) ==
                     all_of(path, selection, max_rows, 0, true)));
+  for (const std::size_t n_groups : {1, 7, 1000})
+    for (const MsSelection& selection : {all, part})
+      BOOST_TEST(
+          (all_of(path, selection, 5000, 3, false, n_groups) == all_of(path, selection, 5000, 0, true)));
   edit(path).removeColumn("WEIGHT_SPECTRUM");
   BOOST_TEST((all_of(path, part, 1000, 3, false) == all_of(path, part, 1000, 0, true)));
 }
