@@ -30,7 +30,7 @@ struct TermComponent {
   double path[3];                      ///< (l, m, n - 1): times uvw the length
   float major_axis[3], minor_axis[3];  ///< times uvw: what the exponent has the squares of
   std::uint32_t is_extended;           ///< a Gaussian
-  float least_m2;  ///< what the squares add to: 0, or infinity where an extended one is to add nothing
+  float min_squared_m2;  ///< what the squares add to: 0, or infinity where an extended one is to add nothing
 };
 
 /// A run of up to kRun channels of a table; `middle` is channel kRun / 2, whether or not the run has it.
@@ -143,7 +143,7 @@ APSYN_HOST_DEVICE TermPath path_of(const TermComponent& component, const TermRun
     const float *major_axis = component.major_axis, *minor_axis = component.minor_axis;
     const float major = fmaf(w, major_axis[2], fmaf(v, major_axis[1], u * major_axis[0])),
                 minor = fmaf(w, minor_axis[2], fmaf(v, minor_axis[1], u * minor_axis[0]));
-    path.squared_m2 = fmaf(major, major, fmaf(minor, minor, component.least_m2));
+    path.squared_m2 = fmaf(major, major, fmaf(minor, minor, component.min_squared_m2));
   }
   return path;
 }

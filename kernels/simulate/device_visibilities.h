@@ -24,7 +24,7 @@ class DeviceVisibilities {
   /// `sums`: of the sky and the setup above. Keeps a reference to `setup`. std::invalid_argument for Stokes
   /// products.
   DeviceVisibilities(const VisibilitySetup& setup, bool through, std::unique_ptr<DeviceComponents> sums);
-  /// As simulate_visibilities(). A-terms are those of `aterms` where not null, made by its functions while
+  /// Makes what simulate_visibilities() makes. A-terms are those of `aterms` where not null, made while
   /// the device works; otherwise rotations.jones. With an ionosphere they have to be the latter.
   void simulate(std::int64_t index, const SkyRotations& rotations, const StationMatrices* aterms,
                 unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m);

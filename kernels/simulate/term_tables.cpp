@@ -38,7 +38,7 @@ constexpr std::size_t kLeastTileRows = 64;
 TermComponent term_component(const ComponentPlace& place) {
   TermComponent term{};
   term.is_extended = place.geometry.is_extended || !place.is_up;
-  term.least_m2 = place.is_up ? 0 : std::numeric_limits<float>::infinity();
+  term.min_squared_m2 = place.is_up ? 0 : std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < 3; ++i) {
     term.path[i] = place.geometry.path[i];
     term.major_axis[i] = static_cast<float>(place.geometry.major_axis[i]);

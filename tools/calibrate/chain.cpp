@@ -113,7 +113,7 @@ class ChainSolver {
     Block *reading = nullptr, *predicting = nullptr, *adding = nullptr;
     std::size_t solving = SIZE_MAX;
     bool at_end = false;
-    std::uint64_t held_bytes = 0, solving_bytes = 0;  // of cells
+    std::uint64_t kept_bytes = 0, solving_bytes = 0;  // of cells
 
     std::vector<Stage> stages;
     stages.push_back({"solve",
@@ -126,7 +126,7 @@ class ChainSolver {
                       },
                       [&] { complete(solving); },
                       [&] {
-                        held_bytes -= solving_bytes;
+                        kept_bytes -= solving_bytes;
                         solving = SIZE_MAX;
                       }});
     stages.push_back({"accumulate",
@@ -135,9 +135,9 @@ class ChainSolver {
                         // New cells wait for those of a slot that is being solved where memory is short.
                         const std::uint64_t more_bytes = bytes_of_new_cells(plan, *predicted.front());
                         const bool waits = solving != SIZE_MAX || !ready.empty();
-                        if (waits && more_bytes > 0 && held_bytes + more_bytes > plan_.max_cell_bytes)
+                        if (waits && more_bytes > 0 && kept_bytes + more_bytes > plan_.max_cell_bytes)
                           return false;
-                        held_bytes += more_bytes;
+                        kept_bytes += more_bytes;
                         adding = predicted.front();
                         predicted.pop_front();
                         return true;

@@ -223,8 +223,8 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
     throw UsageError("{}", memory_shortage(most, static_cast<double>(others + least), "this needs",
                                            "allow more, or ask for shorter intervals or more channels per "
                                            "solution"));
-  const std::size_t most_blocks = (static_cast<std::size_t>(n_rows) + max_rows - 1) / max_rows;
-  const std::size_t wanted = std::clamp<std::size_t>(most_blocks, 1, kChainBlocks);
+  const std::size_t max_blocks = (static_cast<std::size_t>(n_rows) + max_rows - 1) / max_rows;
+  const std::size_t wanted = std::clamp<std::size_t>(max_blocks, 1, kChainBlocks);
   if (tool.common().threads == 1 || bytes_ + (wanted - 1) * block_bytes > most) return;
   n_blocks = wanted;
   bytes_ += (wanted - 1) * block_bytes;

@@ -22,7 +22,7 @@ class EmitterSight {
   /// Keeps a reference to the model. `centre`: to which some beams refer.
   EmitterSight(AtermModel& aterms, const simulate::VoltageSetup& setup, const SkyDirection& centre,
                unsigned n_threads);
-  /// Those of a time's slot, at the centre of each channel; kept for the slot.
+  /// The matrices of a time's slot, at the centre of each channel; kept for the slot.
   std::shared_ptr<const Matrices> at(double time_mjd_s);
   /// [emitter] half the sum of the squares of a matrix at the centre of the band, on average over antennas.
   std::vector<double> received(double time_mjd_s);

@@ -28,7 +28,7 @@ class VisibilitySums {
  public:
   /// Keeps a reference to `sky`. DeviceError without the device.
   VisibilitySums(const simulate::VisibilitySetup& sky, const VisibilitySumsSetup& setup);
-  /// As simulate_visibilities(), whose results those of the CPU are.
+  /// What simulate_visibilities() makes; on the CPU the same results.
   void simulate(std::int64_t index, double time_mjd_s, simulate::SkyRotations rotations,
                 View<std::complex<float>, 3> data, View<double, 2> uvw_m);
 

@@ -359,7 +359,7 @@ class Pass {
     });
   }
 
-  /// Those that have rows in this block, with sums of their own.
+  /// Finds the bins that have rows in this block and keep sums of their own.
   void find_open() {
     open_.clear();
     bins_.for_open([&](RowBin& bin) {
@@ -421,15 +421,15 @@ class Pass {
   void find_groups(std::size_t first, std::size_t end, BinAt bin_at, std::vector<Group>& groups,
                    std::vector<Group>& finished) const {
     const std::size_t row_bytes = in_.size() * (kValueBytes + 1) + sizeof(double[3]),
-                      most_rows = kPieceBytes / row_bytes,
-                      least_bins = std::max<std::size_t>(1, kRunBytes / row_bytes),
-                      most_bins = std::max(least_bins, kPieceBytes / (out_.size() * kValueBytes));
+                      max_rows = kPieceBytes / row_bytes,
+                      min_bins = std::max<std::size_t>(1, kRunBytes / row_bytes),
+                      max_bins = std::max(min_bins, kPieceBytes / (out_.size() * kValueBytes));
     while (first < end) {
       Group group{first, 0};
       std::size_t n_rows = 0;
-      for (; first < end && group.n < most_bins; ++first, ++group.n) {
+      for (; first < end && group.n < max_bins; ++first, ++group.n) {
         const std::size_t n = bin_at(first).rows.size();
-        if (group.n >= least_bins && n_rows + n > most_rows) break;
+        if (group.n >= min_bins && n_rows + n > max_rows) break;
         n_rows += n;
       }
       (n_rows > 0 ? groups : finished).push_back(group);
@@ -623,9 +623,8 @@ class BinCount {
 };
 
 /// Rows of a block, at most so many: whole intervals where possible, lest sums wait for the next block.
-std::uint64_t whole_intervals(std::uint64_t most_rows, std::uint64_t interval_rows) {
-  return interval_rows == 0 || interval_rows > most_rows ? most_rows
-                                                         : most_rows / interval_rows * interval_rows;
+std::uint64_t whole_intervals(std::uint64_t max_rows, std::uint64_t interval_rows) {
+  return interval_rows == 0 || interval_rows > max_rows ? max_rows : max_rows / interval_rows * interval_rows;
 }
 
 void count_rows(JoinedSets& sets, SetPlan& plan) {

@@ -185,16 +185,21 @@ void ImageSearch::search_gulp(std::int64_t begin, std::size_t n) {
                [&](std::size_t i, unsigned) { open_[n_before + i] = refine(gathered.pulses[i]); });
 }
 
+/// Calls add(frame, channel) for all that counts of a pulse's window.
+template <class Add>
+void ImageSearch::for_window(const PulseHit& hit, Add add) const {
+  const FrameFlags flags = curves_.flags();
+  for (std::int64_t t = hit.begin; t < hit.begin + hit.width; ++t)
+    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
+      if (const std::int64_t frame = t + plan_.delay(hit.trial, chan); flags.usable(chan, frame))
+        add(frame, chan);
+}
+
 double ImageSearch::significance(const PulseHit& hit, std::size_t x, std::size_t y) const {
   const std::size_t pixel = y * plan_.nx + x;
-  const FrameFlags flags = curves_.flags();
   double sum = 0, n = 0;
-  for (std::int64_t t = hit.begin; t < hit.begin + hit.width; ++t)
-    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan) {
-      const std::int64_t frame = t + plan_.delay(hit.trial, chan);
-      if (!flags.usable(chan, frame)) continue;
-      sum += curves_.steps(frame, chan, pixel), n += 1;
-    }
+  for_window(hit,
+             [&](std::int64_t frame, std::size_t chan) { sum += curves_.steps(frame, chan, pixel), n += 1; });
   if (n == 0) return 0;
   return sum / static_cast<double>(kStepsPerNoise) /
          noise_of(n, static_cast<std::size_t>(hit.width), plan_.piece);
@@ -203,14 +208,10 @@ double ImageSearch::significance(const PulseHit& hit, std::size_t x, std::size_t
 /// Mean over a pulse's window and channels, in the image's unit.
 double ImageSearch::flux(const PulseHit& hit, std::size_t x, std::size_t y) const {
   const std::size_t pixel = y * plan_.nx + x;
-  const FrameFlags flags = curves_.flags();
   double sum = 0, n = 0;
-  for (std::int64_t t = hit.begin; t < hit.begin + hit.width; ++t)
-    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan) {
-      const std::int64_t frame = t + plan_.delay(hit.trial, chan);
-      if (!flags.usable(chan, frame)) continue;
-      sum += curves_.steps(frame, chan, pixel) * curves_.unit(frame, chan, pixel), n += 1;
-    }
+  for_window(hit, [&](std::int64_t frame, std::size_t chan) {
+    sum += curves_.steps(frame, chan, pixel) * curves_.unit(frame, chan, pixel), n += 1;
+  });
   return n > 0 ? sum / n : 0;
 }
 

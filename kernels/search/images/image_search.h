@@ -86,6 +86,8 @@ class ImageSearch {
   ScanTable make_table(std::int64_t begin, std::size_t n) const;
   void measure_beam(std::int64_t frame);
   ImageCandidate refine(const PulseHit& hit) const;
+  template <class Add>
+  void for_window(const PulseHit& hit, Add add) const;
   double significance(const PulseHit& hit, std::size_t x, std::size_t y) const;
   double flux(const PulseHit& hit, std::size_t x, std::size_t y) const;
   ImageCutout cut_out(const PulseHit& hit) const;
