@@ -66,10 +66,10 @@ std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& m
 }
 
 std::uint64_t cuda_fx_host_bytes(const CorrelatorPlan& plan, const MeanPlan& mean) {
-  constexpr std::uint64_t kPieces = 32u << 20;  // common/cuda/piece_copy.h, twice
   const std::uint64_t n_input = plan.n_input(), n_channel = plan.n_chan * plan.n_fine;
   const bool from_sums = mean.quantisers.recorder || mean.quantisers.requantiser;
-  return 2 * bytes_of_means(plan, mean) + (from_sums ? 2 * n_channel * n_input * (n_input + 1) * 8 : kPieces);
+  return 2 * bytes_of_means(plan, mean) +
+         (from_sums ? 2 * n_channel * n_input * (n_input + 1) * 8 : kFxPieceBytes);
 }
 
 }  // namespace apsyn

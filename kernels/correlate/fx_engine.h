@@ -62,6 +62,8 @@ std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSour
 
 /// Device memory of the sums, one batch of spectra and the means of two integrations.
 std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& mean, std::size_t max_spectra);
+/// Pinned pieces through which a GPU's means arrive (common/cuda/piece_copy.h, for each of two integrations).
+inline constexpr std::uint64_t kFxPieceBytes = 32u << 20;
 /// The host's memory of two integrations that arrive, and of what they arrive in.
 std::uint64_t cuda_fx_host_bytes(const CorrelatorPlan& plan, const MeanPlan& mean);
 

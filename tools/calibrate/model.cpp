@@ -104,7 +104,7 @@ SkyInput open_sky(const Tool& tool, const Options& options, const InputInfo& inf
   for (const MsSpectralWindow& window : info.windows)
     n_chan = std::max(n_chan, static_cast<double>(window.channel_hz.size()));
   n_terms *= options.follow ? INFINITY : n_rows * n_chan;  // a stream that is followed has no end
-  input.setup.device = component_device(tool, n_terms, input.setup);
+  input.setup.device = imaging::component_device(tool, n_terms, imaging::component_rate(input.setup));
   return input;
 }
 

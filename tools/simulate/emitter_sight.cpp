@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "tools/imaging/components/component_sums.h"
+
 namespace apsyn {
 
 EmitterSight::EmitterSight(AtermModel& aterms, const simulate::VoltageSetup& setup,
@@ -18,10 +20,8 @@ EmitterSight::EmitterSight(AtermModel& aterms, const simulate::VoltageSetup& set
 std::shared_ptr<const EmitterSight::Matrices> EmitterSight::at(double time_mjd_s) {
   const std::int64_t slot = aterms_.slot_of(time_mjd_s);
   if (slot_ == slot) return kept_;
-  auto made =
-      std::make_shared<Matrices>(Matrices({channel_hz_.size(), aterms_.n_stations(), directions_.size(), 4}));
-  for (std::size_t chan = 0; chan < channel_hz_.size(); ++chan)
-    aterms_.evaluate_at(slot, channel_hz_[chan], centre_, directions_, n_threads_, made->view()[chan]);
+  auto made = std::make_shared<Matrices>();
+  imaging::evaluate_matrices(slot, {&aterms_, centre_, channel_hz_, directions_, n_threads_}, *made);
   slot_ = slot;
   kept_ = std::move(made);
   return kept_;

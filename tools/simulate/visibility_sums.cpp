@@ -3,8 +3,6 @@
 
 #include <cstddef>
 
-#include "tools/imaging/components/component_sums.h"
-
 namespace apsyn {
 namespace {
 
@@ -30,13 +28,14 @@ VisibilitySums::VisibilitySums(const simulate::VisibilitySetup& sky, const Visib
       make_device_components(sky.sky, device_setup(sky, through, setup.n_threads, setup.device.index)));
 }
 
+imaging::StationSight VisibilitySums::sight() const {
+  return {setup_.aterms, setup_.phase_centre, sky_.channel_hz, directions_, setup_.n_threads};
+}
+
 void VisibilitySums::keep_matrices(std::int64_t slot) {
   if (slot_ == slot) return;
   slot_.reset();
-  jones_.resize({sky_.channel_hz.size(), setup_.aterms->n_stations(), directions_.size(), 4});
-  for (std::size_t chan = 0; chan < sky_.channel_hz.size(); ++chan)
-    setup_.aterms->evaluate_at(slot, sky_.channel_hz[chan], setup_.phase_centre, directions_,
-                               setup_.n_threads, jones_.view()[chan]);
+  imaging::evaluate_matrices(slot, sight(), jones_);
   slot_ = slot;
 }
 
@@ -50,8 +49,7 @@ void VisibilitySums::simulate(std::int64_t index, double time_mjd_s, simulate::S
   if (!on_device_) return simulate_visibilities(sky_, index, rotations, setup_.n_threads, data, uvw_m);
   if (setup_.aterms == nullptr || keeps_aterms(setup_))
     return on_device_->simulate(index, rotations, nullptr, setup_.n_threads, data, uvw_m);
-  const simulate::StationMatrices matrices = imaging::station_matrices(
-      slot, {setup_.aterms, setup_.phase_centre, sky_.channel_hz, directions_, setup_.n_threads});
+  const simulate::StationMatrices matrices = imaging::station_matrices(slot, sight());
   on_device_->simulate(index, rotations, &matrices, setup_.n_threads, data, uvw_m);
 }
 

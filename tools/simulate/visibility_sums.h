@@ -13,6 +13,7 @@
 #include "libcore/base/view.h"
 #include "libcore/sky/aterms.h"
 #include "libcore/system/device.h"
+#include "tools/imaging/components/component_sums.h"
 
 namespace apsyn {
 
@@ -33,6 +34,7 @@ class VisibilitySums {
                 View<std::complex<float>, 3> data, View<double, 2> uvw_m);
 
  private:
+  imaging::StationSight sight() const;
   void keep_matrices(std::int64_t slot);
 
   const simulate::VisibilitySetup& sky_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +63,9 @@ class RowSource {
   /// Whether read_groups() works.
   virtual bool reads_groups() const { return false; }
   /// In place of read_cells(), as MeasurementSetReader::read_groups().
-  virtual void read_groups(MsRows&, unsigned, std::size_t, const ListMsRows&, const UseMsGroup&) {}
+  virtual void read_groups(MsRows&, unsigned, std::size_t, const ListMsRows&, const UseMsGroup&) {
+    throw std::logic_error("RowSource: not read in groups");
+  }
   /// At the end of a pass of cells. FailureError where nothing of what was read is usable.
   virtual void check_use() const {}
 

@@ -10,6 +10,8 @@
 
 namespace apsyn {
 
+static_assert(2 * PieceCopy::kPieces * PieceCopy::kPieceBytes == kFxPieceBytes);
+
 namespace {
 
 /// One integration's sums on the host: in the steps of requantised spectra if requantisation is to be

@@ -50,13 +50,14 @@ run "$examples/camera-one" --list archive
 [ "$(tr '\0' ' ' <"$(stdout_file)")" = "archive/${obs}_109 archive/${obs}_110 " ] || fail "listed: $(tr '\0' ' ' <"$(stdout_file)")"
 
 # is_burst TABLE TIME_S: one candidate there. Its peak is 0.4 Jy / 0.004 / 1.064 = 94 Jy, of which the mean over two images
-# of 25 ms in the middle is 65.
+# of 25 ms in the middle is 65, with a noise of its own of 10 % (92 samples). Measured: 46 and 64 Jy, 0.0012 and 0.0018
+# degrees and 5 and 1 ms off; images are 25 ms long.
 is_burst() {
   awk -F, -v time="$2" '
     function off(value, wanted, within) { return value < wanted - within || value > wanted + within }
     FNR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
     { ++n }
-    off($at["time_s"], time, 0.03) || off($at["ra_deg"], 355, 0.02) || off($at["dec_deg"], -30, 0.02) || off($at["flux"], 65, 25) { bad = 1 }
+    off($at["time_s"], time, 0.03) || off($at["ra_deg"], 355, 0.005) || off($at["dec_deg"], -30, 0.005) || off($at["flux"], 65, 25) { bad = 1 }
     END { exit n != 1 || bad }' "$1"
 }
 # DM 8 arrives 8 / 2.41e-4 / nu^2 seconds late: 1.705 s and 1.674 s.

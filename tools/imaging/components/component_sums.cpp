@@ -35,6 +35,13 @@ ComponentRows part_of(const ComponentRows& rows, std::size_t first, std::size_t 
 
 }  // namespace
 
+void evaluate_matrices(std::int64_t slot, const StationSight& sight, Buffer<Complex, 4>& jones) {
+  jones.resize({sight.channel_hz.size(), sight.aterms->n_stations(), sight.directions.size(), 4});
+  for (std::size_t chan = 0; chan < sight.channel_hz.size(); ++chan)
+    sight.aterms->evaluate_at(slot, sight.channel_hz[chan], sight.centre, sight.directions, sight.n_threads,
+                              jones.view()[chan]);
+}
+
 simulate::StationMatrices station_matrices(std::int64_t slot, const StationSight& sight) {
   simulate::StationMatrices matrices;
   matrices.slot = slot;
@@ -150,11 +157,12 @@ std::uint64_t component_sums_bytes(const ComponentSumsSetup& setup, std::size_t 
          max_values * sizeof(std::complex<double>);
 }
 
-Device component_device(const Tool& tool, double n_terms, const ComponentSumsSetup& setup) {
-  // One core, measured: 3e9 terms a second in single precision, 1e8 in float64. A GPU takes this long to
-  // start.
-  constexpr double kStartSeconds = 0.25;
-  const double rate = setup.aterms == nullptr && setup.single ? 3e9 : 1e8;
+double component_rate(const ComponentSumsSetup& setup) {
+  return setup.aterms == nullptr && setup.single ? 3e9 : 1e8;  // measured: single precision and float64
+}
+
+Device component_device(const Tool& tool, double n_terms, double rate) {
+  constexpr double kStartSeconds = 0.25;  // of a GPU
   const bool automatic = tool.common().device == "auto";
   if (automatic && n_terms / rate / tool.common().threads < kStartSeconds)
     return tool.device(CudaSupport::none);

@@ -48,6 +48,8 @@ struct StationSight {
   const std::vector<SkyDirection>& directions;
   unsigned n_threads = 1;
 };
+/// Of a slot of time, [chan][station][direction][XX XY YX YY].
+void evaluate_matrices(std::int64_t slot, const StationSight& sight, Buffer<std::complex<float>, 4>& jones);
 /// Of a slot of time. A GPU sums over the elements of stations where the A-terms are nothing but their beams.
 simulate::StationMatrices station_matrices(std::int64_t slot, const StationSight& sight);
 
@@ -86,8 +88,10 @@ class ComponentSums {
 std::uint64_t component_sums_bytes(const ComponentSumsSetup& setup, std::size_t n_components,
                                    std::size_t n_chan, std::uint64_t max_values);
 
-/// Tool::device() for so many terms (rows times channels times components): with --device auto the CPU if
+/// Terms (rows times channels times components) that one core of a CPU sums in a second.
+double component_rate(const ComponentSumsSetup& setup);
+/// Tool::device() for so many terms, of which a core makes `rate` a second: with --device auto the CPU if
 /// that finishes before a GPU has started.
-Device component_device(const Tool& tool, double n_terms, const ComponentSumsSetup& setup);
+Device component_device(const Tool& tool, double n_terms, double rate);
 
 }  // namespace apsyn::imaging

@@ -184,7 +184,8 @@ BOOST_AUTO_TEST_CASE(a_bright_pulsar_in_every_piece_is_where_it_is) {
   const auto all = search(plan_of(images), frames);
   BOOST_TEST(all.size() == 7u);
   for (const ImageCandidate& c : all) {
-    BOOST_TEST(std::hypot(c.x - x0, c.y - y0) < 0.1 * images.beam_pixels);
+    // measured 0.055 to 0.058 pixels, and S/N 533 to 576
+    BOOST_TEST(std::hypot(c.x - x0, c.y - y0) < 0.1);
     BOOST_TEST(c.hit.sn > 500);
   }
 }
