@@ -32,13 +32,14 @@ void leave_ranks();
 void end_ranks(int status);
 
 // What follows does nothing where there is one process. All ranks make the same calls in the same order, but
-// for send_to_root() and receive(), which pair up. Who waits for another sleeps.
+// for those from one rank to another, which pair up. Who waits for another sleeps.
 
 /// Returns when all ranks have come here.
 void meet_ranks();
 
-/// The least of all ranks' values.
+/// The least, or the greatest, of all ranks' values.
 std::uint64_t min_of_ranks(std::uint64_t value);
+double max_of_ranks(double value);
 
 /// What the ranks of this machine give, in their order, for the first of them; the others get nothing.
 std::vector<std::vector<std::byte>> gather_on_machine(std::span<const std::byte> bytes);
@@ -49,6 +50,10 @@ void broadcast_on_machine(std::span<std::byte> bytes);
 /// Adds the values of all ranks to those of rank 0, one rank after the other: the same to the last bit from
 /// run to run. Other ranks' are then of no use. They give as many as rank 0, or none.
 void add_to_root(std::span<double> values);
+void add_to_root(std::span<float> values);
+
+/// The same sums for all ranks.
+void add_for_all(std::span<double> values);
 
 /// What rank 0 has replaces what the others have.
 void broadcast_bytes(std::span<std::byte> bytes);
@@ -65,6 +70,9 @@ void broadcast(T& value) {
 /// From one rank to rank 0, which receives as many bytes: those of a rank in the order that it sent them.
 void send_bytes_to_root(std::span<const std::byte> bytes);
 void receive_bytes(int from_rank, std::span<std::byte> bytes);
+/// From rank 0 to another one, likewise.
+void send_bytes_from_root(int to_rank, std::span<const std::byte> bytes);
+void receive_bytes_from_root(std::span<std::byte> bytes);
 template <class T>
 void send_to_root(std::span<const T> values) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -74,6 +82,16 @@ template <class T>
 void receive(int from_rank, std::span<T> values) {
   static_assert(std::is_trivially_copyable_v<T>);
   receive_bytes(from_rank, std::as_writable_bytes(values));
+}
+template <class T>
+void send_from_root(int to_rank, std::span<const T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  send_bytes_from_root(to_rank, std::as_bytes(values));
+}
+template <class T>
+void receive_from_root(std::span<T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  receive_bytes_from_root(std::as_writable_bytes(values));
 }
 
 /// Open MPI's mpirun binds two processes to a core each, and more of them to a part of the machine, when it
