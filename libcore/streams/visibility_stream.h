@@ -12,7 +12,9 @@ namespace apsyn {
 class VisibilityStreamWriter {
  public:
   /// `path` or "-". A file has its exact FILE_SIZE and appears atomically.
-  VisibilityStreamWriter(const std::string& path, const VisibilityHeader& header, bool overwrite);
+  /// Threads write integrations that are large.
+  VisibilityStreamWriter(const std::string& path, const VisibilityHeader& header, bool overwrite,
+                         unsigned n_threads = 1);
   ~VisibilityStreamWriter();
   void write(const VisibilityRecord& record);
   void commit();
