@@ -31,7 +31,8 @@ struct CellGeometry {
 };
 
 struct CellSums {
-  Buffer<double, 2> sum;             ///< [v][u] of the weights of plane 0: exact, then rounded once
+  /// [v][u] of the weights of plane 0: exact, then rounded once; empty where counts alone are wanted.
+  Buffer<double, 2> sum;
   std::uint64_t n_visibilities = 0;  ///< with data, of those that count
   std::uint64_t n_beyond = 0;        ///< of these, without a cell
   double max_lambda = 0;             ///< largest finite |u| or |v| of these; 0 = none is finite

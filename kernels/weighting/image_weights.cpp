@@ -73,11 +73,11 @@ struct RowSums {
 }  // namespace
 
 ImageWeights::ImageWeights(const WeightSettings& settings, std::size_t n_x, std::size_t n_y, double cell_rad)
-    : settings_(settings),
-      n_u_(padded(n_x)),
-      n_v_(padded(n_y)),
-      cell_rad_(cell_rad),
-      grid_({n_v_ / 2, n_u_}) {}
+    : settings_(settings), n_u_(padded(n_x)), n_v_(padded(n_y)), cell_rad_(cell_rad) {}
+
+void ImageWeights::make_grid(unsigned n_threads) {
+  if (grid_.size() == 0) resize_by_threads<double, 2>(n_threads, {n_rows(), n_columns()}, grid_);
+}
 
 double ImageWeights::bytes_for(std::size_t n_x, std::size_t n_y) {
   return static_cast<double>(padded(n_x)) * static_cast<double>(padded(n_y)) * sizeof(double);
@@ -104,6 +104,12 @@ void ImageWeights::count_beyond(double u, double v, BeyondGrid& beyond) {
     if (std::isfinite(length)) beyond.max_lambda = std::max(beyond.max_lambda, length);
 }
 
+ImageWeights::Sums ImageWeights::sums() {
+  const bool none = settings_.mode == WeightMode::natural;
+  if (!none) make_grid(1);
+  return {none ? View<double, 2>() : View<double, 2>(grid_), sum_, beyond_};
+}
+
 void ImageWeights::add(double u, double v, double weight) {
   std::size_t x, y;
   const bool wanted = !(u * u + v * v > settings_.max_uv_lambda * settings_.max_uv_lambda);
@@ -113,6 +119,7 @@ void ImageWeights::add(double u, double v, double weight) {
     return;
   }
   if (settings_.mode == WeightMode::natural) return;  // they do not depend on the sums
+  make_grid(1);
   grid_(y, x) += weight;
   sum_ += weight;
 }
@@ -157,6 +164,7 @@ void ImageWeights::for_cells(const ImagingBlock& block, const std::vector<double
 }
 
 void ImageWeights::add(const ImagingBlock& block, unsigned n_threads) {
+  make_grid(n_threads);
   const std::vector<double> wavelength_m = wavelengths_m(block);
   // Threads do half as much again, which few of them do not make up for beside others that read.
   constexpr unsigned kEnough = 4;
@@ -226,13 +234,16 @@ bool ImageWeights::has_cells(const double* uvw_m, const Span& wavelength_m) cons
 }
 
 void ImageWeights::take(Buffer<double, 2> sums, const BeyondGrid& beyond) {
-  if (sums.shape() != grid_.shape()) throw std::invalid_argument("ImageWeights: sums of another grid");
+  beyond_ = beyond;
+  if (settings_.mode == WeightMode::natural && sums.size() == 0) return;
+  if (sums.extent(0) != n_rows() || sums.extent(1) != n_columns())
+    throw std::invalid_argument("ImageWeights: sums of another grid");
   grid_ = std::move(sums);
   sum_ = std::accumulate(grid_.begin(), grid_.end(), 0.0);
-  beyond_ = beyond;
 }
 
 void ImageWeights::finish(unsigned n_threads) {
+  make_grid(n_threads);
   const auto for_rows = [&](auto&& use) {
     parallel_for(n_threads, n_v_ / 2, [&](std::size_t y, unsigned) { use(y, grid_.view()[y]); });
   };

@@ -57,8 +57,16 @@ class ImageWeights {
   void add(double u, double v, double weight);
   /// Weights of plane 0 of the block, on n_threads, which change no bit of the sums.
   void add(const ImagingBlock& block, unsigned n_threads = 1);
-  /// Instead of add(): sums [v][u] of the whole data and what was counted, made elsewhere.
+  /// Instead of add(): sums [v][u] of the whole data and what was counted, made elsewhere. No sums where
+  /// weights do not depend on them.
   void take(Buffer<double, 2> sums, const BeyondGrid& beyond);
+  /// What has been added, for adding what others have; before finish().
+  struct Sums {
+    View<double, 2> cells;  ///< [v][u]; none where weights do not depend on them
+    double& all;
+    BeyondGrid& beyond;
+  };
+  Sums sums();
   void finish(unsigned n_threads);
   /// The factor for a visibility's own weight; after finish().
   double at(double u, double v) const;
@@ -68,14 +76,18 @@ class ImageWeights {
   const BeyondGrid& beyond() const { return beyond_; }
   WeightMode mode() const { return settings_.mode; }
   double max_uv_lambda() const { return settings_.max_uv_lambda; }
-  View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
-  std::uint64_t bytes() const { return grid_.size() * sizeof(double); }
+  View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2; after finish()
+  std::size_t n_rows() const { return n_v_ / 2; }       ///< of the grid
+  std::size_t n_columns() const { return n_u_; }
+  std::uint64_t bytes() const { return n_rows() * n_columns() * sizeof(double); }
   /// What finish() needs at most, besides.
   std::uint64_t finish_bytes() const { return bytes(); }
   /// The same for an image, before there is a grid; of any size, since no memory limits what is asked for.
   static double bytes_for(std::size_t n_x, std::size_t n_y);
 
  private:
+  /// Zeros, when they are first needed: a large grid takes long to clear, and take() replaces it.
+  void make_grid(unsigned n_threads);
   bool cell(double u, double v, std::size_t& x, std::size_t& y) const;
   /// A visibility that has none.
   static void count_beyond(double u, double v, BeyondGrid& beyond);

@@ -49,6 +49,12 @@ void BufferedSource::keep_none() {
   complete_ = false;
 }
 
+bool BufferedSource::take_part(std::size_t part, std::size_t n_parts) {
+  if (pending_.valid()) pending_.get();
+  complete_ = false;  // what is kept is of other rows
+  return source_->take_part(part, n_parts);
+}
+
 void BufferedSource::rewind(const ChannelGroup& group) {
   if (pending_.valid()) {
     pending_.wait();

@@ -18,6 +18,7 @@ class BufferedSource final : public ImagingSource {
   BufferedSource(std::unique_ptr<ImagingSource> source, std::uint64_t max_bytes);
   ~BufferedSource() override;
   const ImagingInfo& info() const override { return info_; }
+  bool take_part(std::size_t part, std::size_t n_parts) override;
   void rewind(const ChannelGroup& group) override;
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
   const ImagingBlock* next(std::uint64_t max_bytes) override;

@@ -57,6 +57,11 @@ class MsSource final : public ImagingSource {
 
   const ImagingInfo& info() const override { return info_; }
 
+  bool take_part(std::size_t part, std::size_t n_parts) override {
+    for (auto& reader : readers_) reader->take_part(part, n_parts);
+    return true;
+  }
+
   void rewind(const ChannelGroup& group) override {
     group_ = group;
     current_ = 0;

@@ -65,6 +65,17 @@ double PredictionTarget::first_time_mjd_s() const {
   return state_->reader.first_time_mjd_s();
 }
 
+void PredictionTarget::reopen() {
+  const std::string path = state_->path;
+  const MsSelection selection = state_->selection;
+  state_.reset();
+  state_ = std::make_unique<State>(path, selection);
+}
+
+void PredictionTarget::take_part(std::size_t part, std::size_t n_parts) {
+  state_->reader.take_part(part, n_parts);
+}
+
 void PredictionTarget::rewind(const std::function<bool(double)>& wanted, const SkyDirection& centre) {
   state_->centre = centre;
   state_->channels.clear();

@@ -38,6 +38,11 @@ class PredictionTarget {
   ArrayTables tables(const std::string& column) const;
   double first_time_mjd_s() const;
 
+  /// Opens the set anew, at its first row: a process sees a column that another has added only if it has the
+  /// set open nowhere when it does.
+  void reopen();
+  /// As MeasurementSetReader::take_part(); n_rows() stays that of all.
+  void take_part(std::size_t part, std::size_t n_parts);
   /// Back to the first row, now for the channels that `wanted` takes, about another centre.
   void rewind(const std::function<bool(double freq_hz)>& wanted, const SkyDirection& centre);
   /// Up to max_visibilities (rows times channels, but at least one row); false at the end. Coordinates are

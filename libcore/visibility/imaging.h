@@ -91,6 +91,10 @@ class ImagingSource {
   virtual const ImagingBlock* next(std::uint64_t max_bytes) {
     return read(read_, max_bytes) ? &read_ : nullptr;
   }
+  /// From the next rewind() on gives only part `part` of the rows, cut into n_parts of as equal a number as
+  /// can be, so that processes need not read each other's; info() stays that of all. False, and all rows are
+  /// given, where rows cannot be passed over.
+  virtual bool take_part(std::size_t /*part*/, std::size_t /*n_parts*/) { return false; }
   /// Bytes of visibilities kept in memory now.
   virtual std::uint64_t bytes() const { return 0; }
   /// Gives these back, as far as they can be read again from elsewhere, and keeps none from now on.

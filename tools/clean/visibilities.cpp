@@ -31,6 +31,7 @@
 #include "libcore/sky/projection.h"
 #include "libcore/system/device.h"
 #include "libcore/system/program_memory.h"
+#include "libcore/system/ranks.h"
 #include "libcore/visibility/imaging.h"
 #include "libcore/voltage/array_delays.h"
 #include "tools/clean/columns.h"
@@ -41,6 +42,7 @@
 #include "tools/imaging/calibration/self_calibration.h"
 #include "tools/imaging/device_choice.h"
 #include "tools/imaging/field_images.h"
+#include "tools/imaging/group_share.h"
 #include "tools/imaging/imager.h"
 #include "tools/imaging/images.h"
 #include "tools/imaging/major_cycles.h"
@@ -78,19 +80,12 @@ std::string folder_of(const std::string& output) {
 /// which may be null, first calibrates against that run's model.
 void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const Products& products,
                        const std::string& part, calibrate::SelfCalibration* calibration) {
-  auto begin_with_residual = [&](FieldImages& field) {
-    const View<const float, 3> residual = std::as_const(field.residual).view()[g];
-    float* dirty = &field.dirty(g, 0, 0, 0);
-    for_pixels(imager.threads(), residual.size(), [&](std::size_t first, std::size_t last) {
-      std::copy(residual.data() + first, residual.data() + last, dirty + first);
-    });
-  };
+  const std::size_t slot = sky.slot(g);
   if (sky.groups[g].residuals) {
     FieldImages* field = imager.ranks.root() ? &sky.images[0] : nullptr;
     if (products.resume && field != nullptr)
-      take_true_model(read_true_model(products, sky.fields[0], part), g, *field);
-    make_first_images_on_device(imager, sky.groups[g], g, products.resume, field);
-    if (field != nullptr) begin_with_residual(*field);
+      take_true_model(read_true_model(products, sky.fields[0], part), slot, *field);
+    make_first_images_on_device(imager, sky.groups[g], slot, products.resume, field);
     return;
   }
   std::vector<GroupImages> sums;
@@ -109,9 +104,8 @@ void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& d
   if (!imager.ranks.root()) return;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     FieldImages& field = sky.images[f];
-    take_sums(sums[f], imager, g, field);
-    begin_with_residual(field);
-    if (products.resume) take_true_model(models[f], g, field);
+    take_sums(sums[f], imager, slot, field);
+    if (products.resume) take_true_model(models[f], slot, field);
   }
 }
 
@@ -149,23 +143,41 @@ std::string plane_without_weight(Imager& imager, const PreparedGroup& group) {
           --n_missing;
         }
   }
+  // Other processes' rows may have what these have not.
+  if (imager.own_rows)
+    for (std::size_t p = 0; p < n; ++p) missing[p] = min_of_ranks(missing[p] ? 1 : 0) == 1;
   const auto first = std::find(missing.begin(), missing.end(), true);
   return first == missing.end() ? "" : imager.planes[static_cast<std::size_t>(first - missing.begin())].name;
 }
 
 /// Plans every group; those without data are left out.
-Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups, const ImageWeights* whole_band) {
+Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups, const GroupShare& share,
+                const ImageWeights* whole_band) {
   Sky sky;
+  sky.share = share;
   sky.fields = fields_of(imager.options, imager.source.info());
+  std::vector<PreparedGroup> prepared(groups.size());
+  std::vector<std::string> missing(groups.size());
+  std::vector<double> is_usable(groups.size(), 0);
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    PreparedGroup group = prepare_group(imager, groups[g], sky.fields, whole_band);
-    if (g + 1 == groups.size()) warn_of_beyond(imager, imager.beyond);
-    std::string missing;
-    if (!group.fields.empty()) missing = plane_without_weight(imager, group);
-    if (!missing.empty()) group.fields.clear();
-    if (imager.tool.common().dry_run) print_plan(imager, group, sky.fields);
-    if (group.fields.empty()) {
-      const std::string of_plane = imager.planes.size() > 1 && !missing.empty() ? " for " + missing : "";
+    PreparedGroup& group = prepared[g];
+    group.group = groups[g];
+    if (!share.makes(g)) continue;
+    group = prepare_group(imager, groups[g], sky.fields, whole_band);
+    if (!group.fields.empty()) missing[g] = plane_without_weight(imager, group);
+    if (!missing[g].empty()) group.fields.clear();
+    is_usable[g] = group.fields.empty() ? 0 : 1;
+  }
+  if (share.is_shared()) {
+    add_for_all(is_usable);
+    sum_over_ranks(imager.beyond);
+  }
+  warn_of_beyond(imager, imager.beyond);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (imager.tool.common().dry_run) print_plan(imager, prepared[g], sky.fields);
+    if (is_usable[g] == 0) {
+      const std::string of_plane =
+          imager.planes.size() > 1 && !missing[g].empty() ? " for " + missing[g] : "";
       if (groups.size() == 1 && !imager.tool.common().dry_run)
         throw FailureError(
             "{}: no usable data{}: everything is flagged, of weight 0 or outside of the uv range",
@@ -174,7 +186,7 @@ Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups, const I
                   of_plane, g, format_frequency(groups[g].centre_hz()));
       continue;
     }
-    sky.groups.push_back(std::move(group));
+    sky.groups.push_back(std::move(prepared[g]));
     sky.group_numbers.push_back(g);
   }
   return sky;
@@ -269,9 +281,18 @@ void report_store(const VisibilityStore& store, const std::string& folder) {
 void start_images(Imager& imager, Sky& sky, ImagingSource& data, const Products& products,
                   std::size_t n_groups, calibrate::SelfCalibration* calibration) {
   if (imager.ranks.root())
-    for (std::size_t f = 0; f < sky.fields.size(); ++f) sky.images.emplace_back(imager, sky.groups.size());
-  for (std::size_t g = 0; g < sky.groups.size(); ++g)
-    make_first_images(imager, sky, g, data, products, part_name(sky.group_numbers[g], n_groups), calibration);
+    for (std::size_t f = 0; f < sky.fields.size(); ++f) sky.images.emplace_back(imager, sky.n_slots());
+  for (const GroupRound& round : rounds_of(sky)) {
+    for (std::size_t g = round.first; g < round.end; ++g)
+      if (sky.makes(g))
+        make_first_images(imager, sky, g, data, products, part_name(sky.group_numbers[g], n_groups),
+                          calibration);
+    for (std::size_t g = round.first; g < round.end; ++g) hand_in_first_images(sky, g, products.resume);
+  }
+  for (FieldImages& field : sky.images)
+    for_pixels(imager.threads(), field.residual.size(), [&](std::size_t first, std::size_t last) {
+      std::copy(field.residual.data() + first, field.residual.data() + last, field.dirty.data() + first);
+    });
   if (calibration != nullptr && products.resume) calibration->end_entry();
 }
 
@@ -387,6 +408,9 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   imaging::Options without_psf = options.imager;
   without_psf.no_psf = true;
   Imager planner = make_imager(tool, with_psf, source, device);
+  planner.calibrates = plan.has_value();
+  const GroupShare share = share_groups(planner, groups.size());
+  planner.own_rows = !share.is_shared() && takes_own_rows(planner);
   const std::string name = tool.common().output + interval_name(interval, n_intervals);
   Products products{planner,         name,
                     how.resume,      tool.common().overwrite || how.resume,
@@ -401,13 +425,15 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   const Buffer<std::uint8_t, 2> mask = read_mask(how.mask, options.imager.imaging, fields[0].centre);
 
   tool.stage("read");
-  ImageMemory images = plan_image_memory(planner, how.settings, groups.size(), fields.size());
+  const std::vector<ChannelGroup> own_groups = share.own(groups);
+  ImageMemory images = plan_image_memory(
+      planner, how.settings, tool.ranks().root() ? groups.size() : own_groups.size(), fields.size());
   if (plan)
     images.kept_bytes += calibrate::SelfCalibration::bytes(plan->set, plan->settings, groups.size(),
                                                            plan->planes.size(), planner.block_bytes);
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.imager.inputs.size());
   // The other two thirds are for gridding and predicting, which plan with what is left.
-  VisibilityStore store(input, groups,
+  VisibilityStore store(input, own_groups,
                         {(memory - std::min(memory, images.kept_bytes)) / 3, planner.block_bytes,
                          folder_of(name), tool.common().threads});
   input.close();
@@ -420,14 +446,16 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   Imager first = make_imager(tool, with_psf, data, device),
          later = make_imager(tool, without_psf, data, device);
   first.calibrates = later.calibrates = calibration.has_value();
+  first.own_rows = later.own_rows = planner.own_rows;
+  if (share.is_shared()) first.ranks = later.ranks = {};
   first.beside_on_device = later.beside_on_device =
       cleaning_on_device(how.settings, groups.size(), first.planes.size(),
                          static_cast<double>(with_psf.imaging.n_x * with_psf.imaging.n_y));
   first.whole_band_bytes = images.kept_bytes;
   first.between_bytes = images.between_bytes;
   if (store.file_bytes() > 0) first.filed_bytes = store.bytes() + store.file_bytes();
-  const auto whole_band = weights_of_all(first, groups);
-  Sky sky = prepare_sky(first, groups, whole_band.get());
+  const auto whole_band = weights_of_all(first, groups, share);
+  Sky sky = prepare_sky(first, groups, share, whole_band.get());
   if (const std::string cycles = describe_cycles(later, sky.groups); !cycles.empty() && !sky.groups.empty())
     tool.common().dry_run ? tool.print(cycles) : log_verbose("{}", cycles);
   if (plan) tool.report_plan(plan->describe());
@@ -446,7 +474,9 @@ std::optional<double> clean_interval(Tool& tool, const VisibilityOptions& option
   if (calibration) write_gains(tool, options, *calibration);
   for (PreparedGroup& group : sky.groups) group.residuals.reset();  // columns are predicted on the GPU, too
   write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
-  return first.n_gridded + later.n_gridded;
+  double n_gridded = first.n_gridded + later.n_gridded;
+  if (share.is_shared()) add_for_all({&n_gridded, 1});
+  return n_gridded;
 }
 
 /// Distinct times of a Measurement Set, which --interval counts.

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "kernels/idg/settings.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/log.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/sky/projection.h"
+#include "libcore/voltage/array_delays.h"
 
 namespace apsyn::imaging {
 
@@ -21,6 +23,38 @@ IdgSetup Imager::setup(GridMemory where) const {
   setup.n_data_planes = 4;
   for (const PlaneRecipe& plane : planes) setup.mix.push_back(correlation_mix(plane));
   return setup;
+}
+
+namespace {
+
+/// Whether w needs no layers even if the longest baseline pointed away from the field.
+bool has_one_layer(const Imager& imager) {
+  const ImagingInfo& info = imager.source.info();
+  double longest_m = 0;
+  for (const ArrayLayout& layout : info.layouts) longest_m = std::max(longest_m, longest_baseline_m(layout));
+  if (!(longest_m > 0) || info.channel_hz.empty()) return false;
+  const double lambda = longest_m * info.channel_hz.back() / kSpeedOfLight_m_s;
+  const ImagingOptions& wanted = imager.options.imaging;
+  constexpr double kMany = 1e9;  // visibilities, for which layers would pay
+  return make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
+                       idg_settings(wanted),
+                       {.max_w_lambda = lambda,
+                        .max_u_lambda = lambda,
+                        .max_v_lambda = lambda,
+                        .n_visibilities = kMany,
+                        .n_planes = imager.n_planes()})
+             .n_layers == 1;
+}
+
+}  // namespace
+
+bool takes_own_rows(const Imager& imager) {
+  if (imager.ranks.size == 1 || imager.tool.common().dry_run || imager.aterms() || imager.calibrates ||
+      (!imager.cleans && imager.options.imaging.intervals_out > 1))
+    return false;
+  return (imager.device.kind == Device::Kind::cuda || has_one_layer(imager)) &&
+         imager.source.take_part(static_cast<std::size_t>(imager.ranks.rank),
+                                 static_cast<std::size_t>(imager.ranks.size));
 }
 
 std::vector<Field> fields_of(const Options& options, const ImagingInfo& info) {

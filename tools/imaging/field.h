@@ -41,6 +41,9 @@ struct Imager {
   ImagingBlock block{};         ///< residuals on their way to the gridders; its memory is reused
   Buffer<float, 3> weighted{};  ///< weights of the block that is being gridded; reused, too
   Ranks ranks{};                ///< that share the gridding
+  /// Each of them reads rows of its own, which it grids into all layers, and images are added up. Otherwise
+  /// all read all rows and share the layers, or the rows of each block.
+  bool own_rows = false;
   /// For clean: the models of all fields are subtracted from the same visibilities, so that every process
   /// must have the same visibilities in every field.
   bool cleans = false;
@@ -72,6 +75,11 @@ struct Field {
 
 /// The fields of --shift, the source's own centre first.
 std::vector<Field> fields_of(const Options& options, const ImagingInfo& info);
+
+/// Whether processes grid rows of their own (Imager::own_rows): the source then gives no others. They do on
+/// GPUs, where reading takes longer than all layers, and where there is but one layer. Not with A-terms,
+/// whose average beam is that of all rows, and with intervals, which are cut out of all.
+bool takes_own_rows(const Imager& imager);
 
 /// Warns when the selected fields of the set lie farther apart than the image is wide.
 void warn_of_far_fields(const Options& options, const ImagingInfo& info);

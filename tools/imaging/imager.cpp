@@ -141,6 +141,7 @@ void grid_blocks(Imager& imager, PreparedGroup& own, const std::vector<Field>& f
   Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(own.n_passes()),
                     "vis");
   BlockMover move;
+  const double n_parts = imager.own_rows ? imager.ranks.size : 1;
   double done = 0;
   for (std::size_t first = 0; first < own.n_layers; first += own.layers_per_pass()) {
     open.begin_pass(own, first);
@@ -148,7 +149,7 @@ void grid_blocks(Imager& imager, PreparedGroup& own, const std::vector<Field>& f
     while (const ImagingBlock* block = source.next(imager.block_bytes)) {
       imager.tool.stage("grid");
       open.add(imager, own, fields, *block, imager.weighted, move);
-      progress.update(done += static_cast<double>(block->data.extent(0) * block->data.extent(1)));
+      progress.update(done += n_parts * static_cast<double>(block->data.extent(0) * block->data.extent(1)));
     }
     imager.tool.stage("layers");
     open.end_pass();
@@ -193,7 +194,7 @@ void plan_passes(Imager& imager, PreparedGroup& own) {
                                             .memory.bytes(1));
     const std::uint64_t left = most - std::min(most, own.other_bytes);
     const std::size_t fit = left < own.between_bytes ? 0 : layers_within(own.passes.host, left, n_layers);
-    return min_of_ranks(fit);
+    return imager.ranks.size == 1 ? fit : min_of_ranks(fit);
   };
   own.passes.layers = layers();
   if (own.passes.layers == 0) {
@@ -235,6 +236,10 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     found = survey(imager, group, fields, own.own_weights.get());
   }
   own.found = std::move(*found);
+  if (imager.own_rows) {
+    own.found.sum_over_ranks();
+    if (own.own_weights) sum_over_ranks(*own.own_weights);
+  }
   if (own.found.n_visibilities == 0) return own;
   if (own.own_weights) {
     imager.beyond.add(own.own_weights->beyond());
@@ -248,8 +253,9 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     const IdgPlan plan =
         make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
                       idg_settings(wanted), work);
-    own.shares.push_back(imager.cleans && fields.size() > 1 ? share_rows(imager.ranks, plan.n_layers)
-                                                            : own.found.share(imager.ranks, f, plan, work));
+    own.shares.push_back(imager.own_rows                      ? RankShare{{0, plan.n_layers}}
+                         : imager.cleans && fields.size() > 1 ? share_rows(imager.ranks, plan.n_layers)
+                                                              : own.found.share(imager.ranks, f, plan, work));
     own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
     own.fields.emplace_back(imager, fields[f], plan,
                             memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));

@@ -22,10 +22,10 @@ constexpr std::uint64_t kPassedOnBytes = 256'000'000;
 
 std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std::vector<Field>& fields) {
   constexpr std::size_t kMaxPlanes = 4;
-  if (imager.device.kind != Device::Kind::cuda || imager.ranks.size > 1 || imager.aterms() || imager.cleans ||
-      imager.tool.common().dry_run || imager.options.imaging.intervals_out > 1 || fields.size() != 1 ||
-      imager.n_data_planes() == 0 || imager.n_data_planes() > kMaxPlanes ||
-      imager.grid_memory.value_or(GridMemory::gpu) != GridMemory::gpu)
+  if (imager.device.kind != Device::Kind::cuda || (imager.ranks.size > 1 && !imager.own_rows) ||
+      imager.aterms() || imager.cleans || imager.tool.common().dry_run ||
+      imager.options.imaging.intervals_out > 1 || fields.size() != 1 || imager.n_data_planes() == 0 ||
+      imager.n_data_planes() > kMaxPlanes || imager.grid_memory.value_or(GridMemory::gpu) != GridMemory::gpu)
     return nullptr;
   imager.source.keep_none();
   imager.block_bytes = std::min(imager.block_bytes, kPassedOnBytes);
@@ -49,9 +49,8 @@ std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
     if (!taken.get()) return std::nullopt;
   }
   if (weights == nullptr) return found;
-  CellSums cells =
-      kept.sum_cells({weights->grid().extent(0), weights->grid().extent(1), imager.options.imaging.cell_rad,
-                      weights->max_uv_lambda(), weights->mode() == WeightMode::natural});
+  CellSums cells = kept.sum_cells({weights->n_rows(), weights->n_columns(), imager.options.imaging.cell_rad,
+                                   weights->max_uv_lambda(), weights->mode() == WeightMode::natural});
   weights->take(std::move(cells.sum), {cells.n_visibilities, cells.n_beyond, cells.max_lambda});
   return found;
 }
@@ -72,11 +71,12 @@ void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages
   for (std::size_t p = 0; p < images.weight_sum.size(); ++p)  // the last may be the PSF's, that of plane 0
     images.weight_sum[p] = of_plane[p < of_plane.size() ? p : 0];
   Progress progress(imager.tool, "gridding", own.found.n_visibilities, "vis");
+  const double n_parts = imager.own_rows ? imager.ranks.size : 1;
   gridder.begin_pass({0, own.fields[0].plan.n_layers});
   double done = 0;
   for (std::size_t part = 0; part < own.kept->n_parts(); ++part) {
     gridder.grid_kept(*own.kept, part);
-    progress.update(done += static_cast<double>(own.kept->n_visibilities(part)));
+    progress.update(done += n_parts * static_cast<double>(own.kept->n_visibilities(part)));
   }
   imager.tool.stage("layers");
   gridder.end_pass();

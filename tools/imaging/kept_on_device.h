@@ -14,8 +14,8 @@
 namespace apsyn::imaging {
 
 /// What a survey of these fields lets the GPU keep; null for jobs whose gridder takes visibilities from the
-/// host: on the CPU, with several processes, A-terms, several fields, cycles or intervals. From here on the
-/// host keeps none.
+/// host: on the CPU, with several processes that read the same rows, A-terms, several fields, cycles or
+/// intervals. From here on the host keeps none.
 std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std::vector<Field>& fields);
 
 /// As survey(), while the GPU takes the blocks; the sums of the weights are made there. No value: it has no

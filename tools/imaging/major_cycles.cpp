@@ -34,15 +34,16 @@ Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<st
 void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const std::string& folder,
                     calibrate::SelfCalibration* calibration = nullptr) {
   if (sky.groups[g].residuals)
-    return make_residuals_on_device(imager, sky.groups[g], g, imager.ranks.root() ? &sky.images[0] : nullptr);
+    return make_residuals_on_device(imager, sky.groups[g], sky.slot(g),
+                                    imager.ranks.root() ? &sky.images[0] : nullptr);
   std::vector<Buffer<double, 3>> models;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     if (imager.ranks.root())
-      models.push_back(true_model(sky.images[f], g, imager.threads()));
+      models.push_back(true_model(sky.images[f], sky.slot(g), imager.threads()));
     else
       models.emplace_back(
           std::array{imager.planes.size(), imager.options.imaging.n_y, imager.options.imaging.n_x});
-    broadcast(std::span(models[f].data(), models[f].size()));
+    if (imager.ranks.size > 1) broadcast(std::span(models[f].data(), models[f].size()));
   }
   imager.tool.stage("predict");
   std::optional<ResidualSource> residuals;
@@ -53,10 +54,33 @@ void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data
   models.clear();
   const auto sums = make_images(imager, sky.groups[g], sky.fields, *residuals);
   if (!imager.ranks.root()) return;
-  for (std::size_t f = 0; f < sky.fields.size(); ++f) take_sums(sums[f], imager, g, sky.images[f]);
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) take_sums(sums[f], imager, sky.slot(g), sky.images[f]);
+}
+
+/// The same of all groups that have changed.
+void make_residuals(Imager& imager, Sky& sky, const CycleOrder& order, ImagingSource& data,
+                    const std::string& folder, calibrate::SelfCalibration* calibration) {
+  for (const GroupRound& round : rounds_of(sky)) {
+    const auto for_changed = [&](auto use) {
+      for (std::size_t g = round.first; g < round.end; ++g)
+        if (order.changed[g]) use(g);
+    };
+    for_changed([&](std::size_t g) { hand_out_model(sky, g); });
+    for_changed([&](std::size_t g) {
+      if (sky.makes(g)) make_residuals(imager, sky, g, data, folder, order.solves ? calibration : nullptr);
+    });
+    for_changed([&](std::size_t g) { hand_in_residual(sky, g); });
+  }
 }
 
 }  // namespace
+
+std::size_t Sky::slot(std::size_t g) const {
+  if (share.ranks.root()) return g;
+  std::size_t n = 0;
+  for (std::size_t before = 0; before < g; ++before) n += makes(before) ? 1 : 0;
+  return n;
+}
 
 void CycleOrder::share() {
   broadcast(ended);
@@ -107,8 +131,7 @@ LoopReport MajorCycles::run(std::size_t max_cycles, calibrate::SelfCalibration* 
     if (entry) std::fill(order_.changed.begin(), order_.changed.end(), std::uint8_t{1});
     order_.solves = solves;
     order_.share();
-    for (std::size_t g = 0; g < sky_.groups.size(); ++g)
-      if (order_.changed[g]) make_residuals(imager_, sky_, g, data_, folder_, solves ? calibration : nullptr);
+    make_residuals(imager_, sky_, order_, data_, folder_, calibration);
     if (solves) {
       std::fill(lowest_.begin(), lowest_.end(), 0.0);
       const bool moved = calibration->end_entry();
@@ -215,9 +238,7 @@ void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const st
   for (CycleOrder order(sky.groups.size());;) {
     order.share();
     if (order.ended) return;
-    for (std::size_t g = 0; g < sky.groups.size(); ++g)
-      if (order.changed[g])
-        make_residuals(imager, sky, g, data, folder, order.solves ? calibration : nullptr);
+    make_residuals(imager, sky, order, data, folder, calibration);
     if (order.solves) calibration->end_entry();
   }
 }

@@ -18,16 +18,24 @@
 #include "tools/imaging/calibration/self_calibration.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/field_images.h"
+#include "tools/imaging/group_share.h"
 #include "tools/imaging/imager.h"
 
 namespace apsyn::imaging {
 
-/// The state of one run: groups that have data, and each field's images of them.
+/// The state of one run: groups that have data, and each field's images of them: of all groups in the first
+/// process; in another, where each makes groups of its own, of those.
 struct Sky {
-  std::vector<PreparedGroup> groups;
+  GroupShare share;
+  std::vector<PreparedGroup> groups;       ///< of other processes' groups the channels alone
   std::vector<std::size_t> group_numbers;  ///< their numbers among all of --channels-out
   std::vector<Field> fields;
   std::vector<FieldImages> images;  ///< [field]
+
+  bool makes(std::size_t g) const { return share.makes(group_numbers[g]); }
+  /// Where the images of group g are in this process's.
+  std::size_t slot(std::size_t g) const;
+  std::size_t n_slots() const { return slot(groups.size()); }
 };
 
 /// What the first process tells the others to do next.

@@ -103,6 +103,7 @@ std::vector<GroupImages> OpenImages::take(const Imager& imager, const PreparedGr
                                           const std::vector<Field>& fields) {
   std::vector<GroupImages> images = std::move(images_);
   for (std::size_t f = 0; f < fields.size(); ++f) {
+    if (imager.own_rows) add_for_all(images[f].weight_sum);
     images[f].pixels = take_summed_images(*gridders_[f], imager.ranks);
     if (!beams_[f] || !imager.ranks.root()) continue;
     images[f].beam = beams_[f]->finish();

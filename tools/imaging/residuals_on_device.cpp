@@ -22,8 +22,9 @@ void keep_group(Imager& imager, PreparedGroup& own, const Field& field, ImagingS
       make_residual_imager(imager.device, own.fields[0].plan, imager.n_data_planes(), imager.threads());
   own.weight_sum.assign(imager.n_data_planes(), 0);
   own.own_weight_sum.assign(imager.n_data_planes(), 0);
-  // All processes read all rows, and each keeps its own.
-  const RankShare share = share_rows(imager.ranks, own.fields[0].plan.n_layers);
+  // Where all processes read all rows each keeps a part of them.
+  const std::size_t n_layers = own.fields[0].plan.n_layers;
+  const RankShare share = imager.own_rows ? RankShare{{0, n_layers}} : share_rows(imager.ranks, n_layers);
   BlockMover move;
   data.rewind(own.group);
   while (const ImagingBlock* block = data.next(imager.block_bytes)) {
@@ -40,26 +41,12 @@ void keep_group(Imager& imager, PreparedGroup& own, const Field& field, ImagingS
   own.residuals = std::move(residuals);
 }
 
-/// Adds the image [y][x] of each other process to that of the first, one after the other: the same from run
-/// to run.
-void add_to_first(const Imager& imager, View<float, 2> image) {
-  const std::size_t n = image.size();
-  if (!imager.ranks.root()) return send_to_root(std::span<const float>(image.data(), n));
-  std::vector<float> other(n);
-  for (int rank = 1; rank < imager.ranks.size; ++rank) {
-    receive(rank, std::span(other));
-    for_pixels(imager.threads(), n, [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; ++i) image.data()[i] += other[i];
-    });
-  }
-}
-
 /// ResidualImager::make() of all processes' visibilities. Of several, the first has the model, if there is
 /// one, and gets the residual: a residual is linear in the visibilities where the weight sum is that of all.
 void make_residual(const Imager& imager, PreparedGroup& own, View<float, 3> model, View<float, 3> residual) {
   own.residuals->make(model, own.weight_sum, residual);
   for (std::size_t plane = 0; imager.ranks.size > 1 && plane < residual.extent(0); ++plane)
-    add_to_first(imager, residual[plane]);
+    add_to_root(residual[plane].span());
 }
 
 /// ResidualImager::make_psf() of all processes' visibilities, which the first gets. A process's own is over
@@ -74,7 +61,7 @@ void make_psf(const Imager& imager, PreparedGroup& own, View<float, 2> psf) {
   for_pixels(imager.threads(), psf.size(), [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) psf.data()[i] *= static_cast<float>(share);
   });
-  add_to_first(imager, psf);
+  add_to_root(psf.span());
 }
 
 /// The images of a group [plane][y][x] and its PSF: those of the first process, or memory of another's own.
@@ -96,13 +83,15 @@ struct OwnImages {
       if (with_psf) own_psf.resize({n_y, n_x});
       model = own_model, residual = own_residual, psf = own_psf;
     }
-    if (with_model) broadcast(std::span(model.data(), model.size()));
+    if (with_model && imager.ranks.size > 1) broadcast(model.span());
   }
 };
 
+/// Those without fields are of other processes.
 std::uint64_t bytes_on_device(const Imager& imager, const std::vector<PreparedGroup>& groups) {
   std::uint64_t sum = 0;
-  for (const PreparedGroup& own : groups) sum += bytes_on_device(imager, own);
+  for (const PreparedGroup& own : groups)
+    if (!own.fields.empty()) sum += bytes_on_device(imager, own);
   return sum;
 }
 
@@ -114,7 +103,7 @@ std::uint64_t bytes_on_device(const Imager& imager, const PreparedGroup& own) {
       own.passes.where() != GridMemory::gpu)
     return 0;
   ResidualLoad load = own.found.load();
-  const auto n_ranks = static_cast<double>(imager.ranks.size);
+  const double n_ranks = imager.own_rows ? 1 : imager.ranks.size;
   if (load.n_block_rows < n_ranks) return 0;
   for (double* n : {&load.n_rows, &load.n_visibilities, &load.n_block_rows, &load.n_block_visibilities})
     *n = std::ceil(*n / n_ranks);
@@ -126,8 +115,9 @@ bool fit_on_device(const Imager& imager, const std::vector<PreparedGroup>& group
   // If the groups do not all fit, none is kept on the device: otherwise some would have to be copied beside
   // the others.
   const bool fit = std::all_of(groups.begin(), groups.end(), [&](const PreparedGroup& own) {
-    return bytes_on_device(imager, own) > 0 &&
-           bytes_on_device(imager, groups) + imager.beside_on_device <= own.passes.on_gpu->free_bytes;
+    return own.fields.empty() ||
+           (bytes_on_device(imager, own) > 0 &&
+            bytes_on_device(imager, groups) + imager.beside_on_device <= own.passes.on_gpu->free_bytes);
   });
   return min_of_ranks(fit ? 1 : 0) == 1;
 }
@@ -149,14 +139,19 @@ void keep_on_device(Imager& imager, std::vector<PreparedGroup>& groups, const st
   imager.tool.stage("keep");
   bool kept = true;
   try {
-    for (PreparedGroup& own : groups) keep_group(imager, own, fields[0], data);
+    for (PreparedGroup& own : groups)
+      if (!own.fields.empty()) keep_group(imager, own, fields[0], data);
   } catch (const DeviceError& error) {
     // Another program may have taken the free memory meanwhile.
     log_verbose("{}: visibilities travel to the GPU in every major cycle", error.what());
     kept = false;
   }
-  if (min_of_ranks(kept ? 1 : 0) == 1) return;
-  for (PreparedGroup& own : groups) own.residuals.reset();
+  kept = min_of_ranks(kept ? 1 : 0) == 1;
+  for (PreparedGroup& own : groups)
+    if (!kept)
+      own.residuals.reset();
+    else if (imager.own_rows)
+      add_for_all(own.weight_sum);
 }
 
 void make_first_images_on_device(Imager& imager, PreparedGroup& own, std::size_t g, bool with_model,

@@ -102,18 +102,29 @@ void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields, un
 
 IdgWorkload Survey::workload(std::size_t field, std::size_t n_planes, const Device& device,
                              std::size_t n_intervals) const {
-  const auto n = static_cast<double>(std::max<std::size_t>(1, last_.size()));
+  const std::size_t n_baselines = std::max(n_baselines_, last_.size());
+  const auto n = static_cast<double>(std::max<std::size_t>(1, n_baselines));
   const auto parts = static_cast<double>(n_intervals);
   return {.max_w_lambda = max_lambda_[field][2],
           .max_u_lambda = max_lambda_[field][0],
           .max_v_lambda = max_lambda_[field][1],
           .n_visibilities = n_visibilities / parts,
           .n_planes = n_planes,
-          .n_baselines = static_cast<double>(last_.size()),
+          .n_baselines = static_cast<double>(n_baselines),
           .time_track_lambda = time_track_ / n / parts,
           .channel_track_lambda = channel_track_ / std::max(1.0, n_rows_),
           .device = device.kind,
           .is_interval = n_intervals > 1};
+}
+
+void Survey::sum_over_ranks() {
+  std::array sums{n_visibilities, time_track_, channel_track_, n_rows_};
+  add_for_all(sums);
+  n_visibilities = sums[0], time_track_ = sums[1], channel_track_ = sums[2], n_rows_ = sums[3];
+  n_baselines_ = static_cast<std::size_t>(max_of_ranks(static_cast<double>(last_.size())));
+  for (Vec3& of_field : max_lambda_)
+    for (double& lambda : of_field) lambda = max_of_ranks(lambda);
+  for (WHistogram& of_field : by_w_) of_field.sum_over_ranks();
 }
 
 void Survey::follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span) {
@@ -134,6 +145,20 @@ Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field
     result.add(block, fields, imager.threads());
   });
   return result;
+}
+
+void sum_over_ranks(BeyondGrid& beyond) {
+  std::array counts{static_cast<double>(beyond.n_visibilities), static_cast<double>(beyond.n_beyond)};
+  add_for_all(counts);
+  beyond = {static_cast<std::uint64_t>(counts[0]), static_cast<std::uint64_t>(counts[1]),
+            max_of_ranks(beyond.max_lambda)};
+}
+
+void sum_over_ranks(ImageWeights& weights) {
+  const ImageWeights::Sums sums = weights.sums();
+  add_for_all(sums.cells.span());
+  add_for_all({&sums.all, 1});
+  sum_over_ranks(sums.beyond);
 }
 
 void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
@@ -161,12 +186,14 @@ std::unique_ptr<ImageWeights> make_weights(const Imager& imager) {
   return std::make_unique<ImageWeights>(settings, wanted.n_x, wanted.n_y, wanted.cell_rad);
 }
 
-std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups) {
+std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups,
+                                             const GroupShare& share) {
   if (!imager.options.imaging.weigh_groups_together || groups.size() == 1) return nullptr;
   imager.tool.stage("weights");
   auto weights = make_weights(imager);
-  for (const ChannelGroup& group : groups)
+  for (const ChannelGroup& group : share.own(groups))
     for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block, imager.threads()); });
+  if (imager.own_rows || share.is_shared()) sum_over_ranks(*weights);
   warn_of_beyond(imager, weights->beyond());
   weights->finish(imager.threads());
   return weights;

@@ -20,6 +20,7 @@
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/imaging.h"
 #include "tools/imaging/field.h"
+#include "tools/imaging/group_share.h"
 #include "tools/imaging/rank_share.h"
 #include "tools/imaging/w_ranges.h"
 
@@ -43,6 +44,9 @@ class Survey {
   explicit Survey(std::size_t n_fields) : max_lambda_(n_fields), by_w_(n_fields) {}
 
   void add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads);
+
+  /// Where processes read rows of their own: makes it that of the rows of all, but for `blocks` and load().
+  void sum_over_ranks();
 
   /// What a plan has to serve: all visibilities, gridded in `n_intervals` parts of equal length in time.
   IdgWorkload workload(std::size_t field, std::size_t n_planes, const Device& device,
@@ -80,6 +84,7 @@ class Survey {
   std::vector<Vec3> max_lambda_;                                   ///< of each field: |u|, |v|, |w|
   std::vector<WHistogram> by_w_;                                   ///< of each field, at the middle frequency
   std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
+  std::size_t n_baselines_ = 0;                                    ///< of all processes
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
   double n_rows_read_ = 0, n_cells_ = 0;  ///< numbers of rows and of cells, with or without data
   std::vector<Row> rows_;                 ///< of a block
@@ -96,12 +101,17 @@ void for_each_block(Imager& imager, const ChannelGroup& group, Use use) {
 Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
               ImageWeights* weights);
 
+/// Adds up what processes that read rows of their own have added to their weights; before finish().
+void sum_over_ranks(ImageWeights& weights);
+void sum_over_ranks(BeyondGrid& beyond);
+
 /// Warns how many of the visibilities added to the weights will not be in the image.
 void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond);
 
 std::unique_ptr<ImageWeights> make_weights(const Imager& imager);
 
-/// With --mf-weighting the weights of all groups together, else nothing.
-std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups);
+/// With --mf-weighting the weights of all groups together, whichever process reads each, else nothing.
+std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups,
+                                             const GroupShare& share = {});
 
 }  // namespace apsyn::imaging

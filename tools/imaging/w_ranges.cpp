@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "libcore/system/ranks.h"
+
 namespace apsyn::imaging {
 
 void WHistogram::add(double w_lambda, double length_lambda, double n) {
@@ -14,6 +16,15 @@ void WHistogram::add(double w_lambda, double length_lambda, double n) {
   while (w >= width_lambda_ * static_cast<double>(kBins)) widen();
   Bin& bin = bins_[static_cast<std::size_t>(w / width_lambda_)];
   bin = bin + Bin{n, n * length_lambda};
+}
+
+void WHistogram::sum_over_ranks() {
+  const double widest = max_of_ranks(width_lambda_);
+  while (width_lambda_ < widest) widen();
+  std::vector<double> sums;
+  for (const Bin& bin : bins_) sums.insert(sums.end(), {bin.n, bin.length_lambda});
+  add_for_all(sums);
+  for (std::size_t i = 0; i < kBins; ++i) bins_[i] = {sums[2 * i], sums[2 * i + 1]};
 }
 
 void WHistogram::widen() {

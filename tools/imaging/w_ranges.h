@@ -27,6 +27,8 @@ class WHistogram {
     add(uvw_lambda[2], std::hypot(uvw_lambda[0], uvw_lambda[1]), n);
   }
   void add(double w_lambda, double length_lambda, double n);
+  /// All processes' visibilities in each, the same to the last bit in all.
+  void sum_over_ranks();
   double width_lambda() const { return width_lambda_; }
   const std::vector<Bin>& bins() const { return bins_; }
 

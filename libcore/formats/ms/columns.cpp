@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/formats/ms/columns.h"
 
+#include <casacore/tables/Tables/TableRecord.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -56,6 +58,13 @@ struct OpenColumn {
            });
   }
 };
+
+/// Whether all cells of an existing column are of one shape and lie in tiles of a known layout.
+bool holds_all(const casacore::Table& table, const std::string& column,
+               const std::optional<TileFiles>& files) {
+  const casacore::ArrayColumn<casacore::Complex> cells(table, column);
+  return files && table.nrow() > 0 && cells.isDefined(0) && files->hold(0, table.nrow(), cells.shape(0));
+}
 
 /// Memory in which cells are rearranged between the caller's order and that of the file.
 Buffer<casacore::Complex, 1>& cells_between(std::size_t n) {
@@ -137,6 +146,17 @@ VisibilityColumnState inspect_visibility_column(const std::string& path, const M
   });
 }
 
+bool column_is_in_tiles(const std::string& path, const MsSelection& selection) {
+  if (selection.by_casacore_alone) return false;
+  return with_measurement_set(path, [&] {
+    const casacore::Table table = open_to_read(path);
+    if (table.tableDesc().isColumn(selection.column))
+      return holds_all(table, selection.column,
+                       TileFiles::open(table, selection.column, TileFiles::Access::write));
+    return tables_behind(table).empty() && table.keywordSet().asTable("DATA_DESCRIPTION").nrow() == 1;
+  });
+}
+
 struct VisibilityColumnWriter::State : OpenColumn {
   std::shared_ptr<const MeasurementSetLock> lock;
 
@@ -153,6 +173,16 @@ struct VisibilityColumnWriter::State : OpenColumn {
                          path, wanted.column);
     attach(TileFiles::Access::write);
   }
+
+  /// Beside a process that has done all this.
+  State(const std::string& name, const MsSelection& wanted) : OpenColumn(name, wanted, open_to_read(name)) {
+    attach(TileFiles::Access::write);
+    if (!holds_all(table, wanted.column, files))
+      throw FailureError(
+          "{}: column {}: processes cannot write it beside each other, since not all of it lies in tiles: "
+          "start one process",
+          path, wanted.column);
+  }
 };
 
 VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection)
@@ -160,7 +190,18 @@ VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const Ms
 VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
                                                const VisibilityColumnState&, FluxUnit unit)
     : state_(std::make_unique<State>(path, selection, unit)) {}
+VisibilityColumnWriter::VisibilityColumnWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+VisibilityColumnWriter::VisibilityColumnWriter(VisibilityColumnWriter&&) noexcept = default;
 VisibilityColumnWriter::~VisibilityColumnWriter() = default;
+
+VisibilityColumnWriter VisibilityColumnWriter::beside(const std::string& path, const MsSelection& selection) {
+  return VisibilityColumnWriter(
+      with_measurement_set(path, [&] { return std::make_unique<State>(path, selection); }));
+}
+
+bool VisibilityColumnWriter::in_tiles() const {
+  return holds_all(state_->table, state_->selection.column, state_->files);
+}
 
 void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::size_t>& channels,
                                    std::size_t n_products, const MakeCells& make, unsigned n_threads) {
@@ -201,6 +242,9 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
     });
     return;
   }
+  if (!state.lock)
+    throw FailureError("{}: column {}: rows from {} on are not in tiles: start one process", state.path,
+                       state.selection.column, rows.row_number.front());
   with_measurement_set(state.path, [&] {
     define_cells(state.column, addresses.cell(), rows.row_number);
     check_cells(state.column, state.tiles, addresses.cell(), rows, state.path);

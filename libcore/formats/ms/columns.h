@@ -43,6 +43,10 @@ struct VisibilityColumnState {
 /// column cannot be written.
 VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection);
 
+/// Whether all cells of selection.column lie in tiles of one shape that are written without casacore, or will
+/// once a missing column has been added: processes can then write rows beside each other.
+bool column_is_in_tiles(const std::string& path, const MsSelection& selection);
+
 /// Writes selection.column in place. A column that is missing is added for all rows of the set, 0 everywhere,
 /// before the constructor returns: its space is then allocated, so that later writes need none. A process
 /// killed at any moment leaves a set that opens, with every other column untouched; the written one then
@@ -56,7 +60,13 @@ class VisibilityColumnWriter {
   /// `unit` is that of an added column; an existing column keeps its unit.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
                          const VisibilityColumnState& inspected, FluxUnit unit = FluxUnit::jansky);
+  /// A writer beside another process's, which holds the lock, has added the column, and commits. The rows
+  /// that they write differ; every cell is in tiles. FailureError where they are not, or for other cells.
+  static VisibilityColumnWriter beside(const std::string& path, const MsSelection& selection);
+  VisibilityColumnWriter(VisibilityColumnWriter&&) noexcept;
   ~VisibilityColumnWriter();
+  /// As column_is_in_tiles(), of the column that is there now.
+  bool in_tiles() const;
   /// Puts rows [first, first + cells.extent(0)) of those that are written into `cells` [row][chan][product].
   using MakeCells = std::function<void(std::size_t first, View<std::complex<float>, 3> cells)>;
   /// Writes the cells that VisibilityColumnReader::read reads, with up to n_threads threads, which make them
@@ -69,6 +79,7 @@ class VisibilityColumnWriter {
 
  private:
   struct State;
+  explicit VisibilityColumnWriter(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

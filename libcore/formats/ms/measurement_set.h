@@ -124,6 +124,9 @@ class MeasurementSetReader {
   /// alternate, the rows of each are grouped within a block of max_rows. DataError when cells are missing,
   /// have the wrong shape or refer to something that does not exist.
   bool read(MsRows& rows, std::size_t max_rows);
+  /// From the next rewind() on only part `part` of n_parts of the main table's rows is read, as equal in
+  /// number as can be. What describes the selection, such as n_rows(), stays that of all.
+  void take_part(std::size_t part, std::size_t n_parts);
   /// read() in two steps, for callers that process cells themselves; the second may be skipped. Step one
   /// reads the scalar columns: data and weight have no planes yet, and uvw_m is not set.
   bool next(MsRows& rows, std::size_t max_rows);

@@ -121,6 +121,7 @@ struct MeasurementSetReader::State {
     MsScalars scalars;
     std::deque<std::vector<std::size_t>> batches;  ///< indices into the scalars, not yet given out
   };
+  std::int64_t first_row, end_row;                           ///< of the part that is read
   std::int64_t next_row;                                     ///< behind all blocks
   std::unique_ptr<Block> block = std::make_unique<Block>();  ///< whose batches are given out
   std::unique_ptr<Block> ahead = std::make_unique<Block>();  ///< the one after it, once it has been read
@@ -147,12 +148,14 @@ struct MeasurementSetReader::State {
         meta(read_ms_metadata(table, name, selection)),
         rows(table, meta, selection, name),
         cells(table, meta, selection, name),
-        next_row(rows.begin_row()) {}
+        first_row(rows.begin_row()),
+        end_row(rows.end_row()),
+        next_row(first_row) {}
 
   /// Reads the scalars of the next rows and sorts the wanted ones by data description.
   void scan(std::size_t n_rows, Block& into) {
     MsScalars& scalars = into.scalars;
-    n_rows = std::min(n_rows, static_cast<std::size_t>(rows.end_row() - next_row));
+    n_rows = std::min(n_rows, static_cast<std::size_t>(end_row - next_row));
     read_scalars(scalars, table, next_row, n_rows, selection.row_details);
     next_row += static_cast<std::int64_t>(n_rows);
     std::map<int, std::vector<std::size_t>> by_description;
@@ -208,7 +211,7 @@ struct MeasurementSetReader::State {
   /// Starts reading the next block while cells of this one are read, once all rows of this one have been
   /// handed out.
   void look_ahead(std::size_t n_rows) {
-    if (!block->batches.empty() || is_ahead || ahead_error || next_row >= rows.end_row()) return;
+    if (!block->batches.empty() || is_ahead || ahead_error || next_row >= end_row) return;
     try {
       ahead->batches.clear();
       scan(n_rows, *ahead);
@@ -252,7 +255,7 @@ struct MeasurementSetReader::State {
 
   /// Goes back to the first row.
   void begin() {
-    next_row = rows.begin_row();
+    next_row = first_row;
     block->batches.clear();
     batch.clear();
     is_ahead = false;
@@ -276,7 +279,7 @@ struct MeasurementSetReader::State {
       if (is_ahead) {
         std::swap(block, ahead);
         is_ahead = false;
-      } else if (next_row >= rows.end_row()) {
+      } else if (next_row >= end_row) {
         give_back();
         return false;
       } else {
@@ -523,6 +526,15 @@ bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
   if (!next(rows, max_rows)) return false;
   read_cells(rows, 1);
   return true;
+}
+
+void MeasurementSetReader::take_part(std::size_t part, std::size_t n_parts) {
+  const std::int64_t begin = state_->rows.begin_row(), n_rows = state_->rows.end_row() - begin;
+  const auto row = [&](std::size_t i) {
+    return begin + n_rows * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(n_parts);
+  };
+  state_->first_row = row(part);
+  state_->end_row = row(part + 1);
 }
 
 void MeasurementSetReader::rewind() {

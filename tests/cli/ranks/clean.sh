@@ -36,3 +36,26 @@ mkdir first && mv rows-3* first && cp -r obs.ms rows-3.ms
 run mpirun -n 3 clean -q ${options[rows]} -o rows-3 rows-3.ms
 for part in psf model residual image; do expect_same first/rows-3-$part.fits rows-3-$part.fits; done
 expect_same "$(columns first/rows-3.ms 1)" "$(columns rows-3.ms 1)"
+
+# Groups of channels: each process makes the images of its own, as one process does, so that they are the same to the last
+# bit; with the weights of the whole band the sums of these are rounded otherwise.
+groups=(--size 128 --scale 1amin --niter 100 --channels-out 3)
+for joined in "" --join-channels; do
+  run clean -q "${groups[@]}" $joined -o groups-1$joined obs.ms
+  for n in 2 3; do
+    run mpirun -n $n clean -v "${groups[@]}" $joined -o groups-$n$joined obs.ms
+    expect_no_stdout
+    for part in 0000-dirty 0001-psf 0001-model 0002-residual 0002-image MFS-dirty MFS-image; do
+      expect_near_image groups-1$joined-$part.fits groups-$n$joined-$part.fits $([ "$joined" ] && echo 2e-6 || echo 0)
+    done
+  done
+done
+run mpirun -n 4 clean -q --size 64 --scale 1amin --niter 10 --channels-out 4 -o each obs.ms
+run mpirun -n 2 clean --dry-run --size 64 --scale 1amin --niter 10 --channels-out 2 obs.ms
+[ "$(grep -c 'w: ' "$(stdout_file)")" = 2 ] || fail "the plans of groups are printed other than once"
+# Cleaning goes on from models that other processes' groups have.
+for n in 1 2; do
+  run clean -q "${groups[@]}" --nmiter 1 -o going-$n obs.ms
+  run mpirun -n $n clean -q "${groups[@]}" --continue -o going-$n obs.ms
+done
+for part in 0001-model 0002-residual MFS-image; do expect_near_image going-1-$part.fits going-2-$part.fits 0; done

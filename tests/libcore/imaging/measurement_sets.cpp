@@ -84,6 +84,46 @@ BOOST_AUTO_TEST_CASE(rows_whose_coordinates_are_no_numbers_have_no_weight) {
 
 // Two sets of parts of the band at the same two times, of which the second has data for less, and a later
 // one: images are of all that lies between the first integration's beginning and the last one's end.
+// Parts of the rows, as processes take them, are all of the rows, each once, and info() stays that of all.
+BOOST_AUTO_TEST_CASE(parts_of_a_source_are_all_its_rows) {
+  const Scratch scratch;
+  const std::vector<Baseline> baselines = all_baselines(4, false);
+  Buffer<double, 2> uvw({6, 3});
+  Buffer<std::complex<float>, 3> data({6, 2, 2});
+  Buffer<float, 3> weight({6, 2, 2});
+  weight.fill(1);
+  MeasurementSetWriter writer(scratch.path("all.ms"), small_set(4), false);
+  for (std::size_t time = 0; time < 3; ++time) {
+    for (std::size_t b = 0; b < 6; ++b) uvw(b, 0) = static_cast<double>(6 * time + b + 1);
+    writer.write({.time_mjd_s = 5.2e9 + static_cast<double>(time),
+                  .interval_s = 1,
+                  .exposure_s = 1,
+                  .uvw_m = uvw,
+                  .baselines = &baselines,
+                  .data = data,
+                  .weight = weight});
+  }
+  writer.commit();
+  for (const std::size_t n_parts : {1u, 2u, 4u, 7u, 30u}) {
+    std::vector<double> rows;
+    for (std::size_t part = 0; part < n_parts; ++part) {
+      const auto source = open_imaging_source({scratch.path("all.ms")}, {});
+      BOOST_TEST(source->take_part(part, n_parts));
+      BOOST_TEST(source->info().exposure_s == 3);
+      source->rewind(split_channels(source->info(), 1)[0]);
+      ImagingBlock block;
+      std::size_t n = 0;
+      while (source->read(block, 100))
+        for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row, ++n)
+          rows.push_back(block.uvw_m(row, 0));
+      BOOST_TEST(n >= 18 / n_parts);
+      BOOST_TEST(n <= 18 / n_parts + 1);
+    }
+    BOOST_REQUIRE_EQUAL(rows.size(), 18u);
+    for (std::size_t row = 0; row < 18; ++row) BOOST_TEST(rows[row] == static_cast<double>(row + 1));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(times_and_exposure_span_all_sets) {
   const Scratch scratch;
   const std::vector<Baseline> baselines = all_baselines(3, false);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/imaging/prediction/predict_set.h"
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <memory>
@@ -64,8 +65,9 @@ void report_fields(const Model& model, const PredictionTarget& target) {
 }
 
 Task make_task(const Tool& tool, const PredictionOptions& options, const Model& model, std::size_t part,
-               PredictionTarget& target) {
+               PredictionTarget& target, bool own_rows) {
   Task task;
+  task.own_rows = own_rows;
   task.wanted = [&model, part](double hz) {
     return model.groups.empty() || choose_model(model.groups, hz).group == part;
   };
@@ -90,12 +92,13 @@ Task make_task(const Tool& tool, const PredictionOptions& options, const Model& 
   return task;
 }
 
-/// One job for each part that has channels. Errors show up here, before anything is written.
+/// One job for each part that has channels. Errors show up here, before anything is written. `own_rows`:
+/// whether processes may predict rows of their own.
 std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& options, const Device& device,
-                           const Model& model, PredictionTarget& target) {
+                           const Model& model, PredictionTarget& target, bool own_rows) {
   std::vector<Job> jobs;
   for (std::size_t part = 0; part < model.n_parts(); ++part) {
-    Job job{make_task(tool, options, model, part, target), nullptr};
+    Job job{make_task(tool, options, model, part, target, own_rows), nullptr};
     if (job.task.n_visibilities == 0) continue;
     if (model.groups.empty())
       job.predictor =
@@ -154,23 +157,45 @@ double predict_set(Tool& tool, const PredictionOptions& options, const Device& d
   report_choices(model, target);
   report_fields(model, target);
   tool.stage("survey");
-  std::vector<Job> jobs = make_jobs(tool, options, device, model, target);
+  const Ranks& ranks = tool.ranks();
+  const bool may_share_rows = ranks.size > 1 && !tool.common().dry_run &&
+                              column_is_in_tiles(path, selection_of(options, options.written_column()));
+  std::vector<Job> jobs = make_jobs(tool, options, device, model, target, may_share_rows);
+  bool own_rows = may_share_rows &&
+                  std::all_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.task.own_rows; });
   if (tool.common().dry_run) {
     print_plan(tool, options, target, jobs);
     return 0;
   }
   tool.stage("write");
   meet_ranks();
-  std::optional<Output> output;
-  if (tool.ranks().root()) output.emplace(options, target, column, model.flux_unit(), tool.common().threads);
+  const unsigned n_threads = tool.common().threads;
+  std::unique_ptr<Output> output;
+  if (ranks.root()) output = std::make_unique<Output>(options, target, column, model.flux_unit(), n_threads);
+  if (own_rows) {
+    own_rows = ranks.root() ? output->in_tiles() : false;
+    broadcast(own_rows);
+  }
+  if (own_rows) {
+    if (!ranks.root() && !column.exists) target.reopen();
+    if (!ranks.root()) output = Output::beside(options, target, n_threads);
+    target.take_part(static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size));
+  } else if (may_share_rows) {
+    jobs = make_jobs(tool, options, device, model, target, false);
+  }
   double n_predicted = 0;
   for (Job& job : jobs) {
     for (const std::string& line : job.predictor->describe()) log_verbose("{}", line);
-    n_predicted += predict(tool, target, output, *job.predictor, job.task);
+    job.task.own_rows = own_rows;
+    n_predicted += predict(tool, target, output.get(), *job.predictor, job.task);
     job.predictor.reset();  // its grids, before the next one's
   }
   tool.stage("write");
-  if (output) output->commit(tool.provenance());
+  if (own_rows) {
+    output->wait();
+    meet_ranks();
+  }
+  if (ranks.root()) output->commit(tool.provenance());
   return n_predicted;
 }
 

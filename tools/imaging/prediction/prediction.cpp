@@ -48,8 +48,7 @@ bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& ta
   return predictor.n_passes() > 1 && kept_bytes(predictor, task) < free_bytes / 2;
 }
 
-double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output, Predictor& predictor,
-               const Task& task) {
+double predict(Tool& tool, PredictionTarget& target, Output* output, Predictor& predictor, const Task& task) {
   const std::vector<std::string> planes = predictor.planes();
   const auto mix = predictor.mix(target);
   const double n_values = task.n_visibilities * static_cast<double>(planes.size());
@@ -57,6 +56,7 @@ double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& outp
   const unsigned n_threads = tool.common().threads;
   PredictionStore store(n_passes == 1 || kept_in_memory(tool, predictor, task));
   Progress progress(tool, "predicting", task.n_visibilities * static_cast<double>(n_passes), "vis");
+  const double n_parts = task.own_rows ? tool.ranks().size : 1;
   PredictionBlock block, next;
   Buffer<std::complex<float>, 3> data;
   double done = 0;
@@ -64,7 +64,7 @@ double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& outp
   // thread at a time.
   const auto read = [&](PredictionBlock& into) {
     return std::async(std::launch::async, [&] {
-      if (output) output->wait();
+      if (output != nullptr) output->wait();
       return target.read(into, task.max_block, n_threads);
     });
   };
@@ -82,21 +82,22 @@ double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& outp
       store.load(data);
       tool.stage("predict");
       predictor.predict(block, data);
-      done += static_cast<double>(block.rows.row_number.size() * block.channels.size());
+      done += n_parts * static_cast<double>(block.rows.row_number.size() * block.channels.size());
       tool.stage("read");
       found = more.get();
       tool.stage("write");
       if (last) {
         store.skip(data);
-        for (int rank = 1; output && rank < tool.ranks().size; ++rank) add_rows_of(rank, data);
-        output ? output->write(block, mix, data) : send_rows_to_root(data);
+        for (int rank = 1; !task.own_rows && output != nullptr && rank < tool.ranks().size; ++rank)
+          add_rows_of(rank, data);
+        output != nullptr ? output->write(block, mix, data) : send_rows_to_root(data);
       } else {
         store.save(data);
       }
       progress.update(done);
     }
   }
-  if (output) output->wait();
+  if (output != nullptr) output->wait();
   return n_values;
 }
 

@@ -22,9 +22,8 @@ double kept_bytes(const Predictor& predictor, const Task& task);
 /// Whether the memory suffices for that; a single pass keeps nothing.
 bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task);
 
-/// Predicts all the task's rows and channels into `output`, which only the first process has. Returns the
-/// number of visibilities times planes.
-double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output, Predictor& predictor,
-               const Task& task);
+/// Predicts all the task's rows and channels into `output`, which only the first process has unless each
+/// writes rows of its own. Returns the number of visibilities times planes.
+double predict(Tool& tool, PredictionTarget& target, Output* output, Predictor& predictor, const Task& task);
 
 }  // namespace apsyn::imaging

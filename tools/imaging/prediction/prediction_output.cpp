@@ -12,11 +12,15 @@
 
 namespace apsyn::imaging {
 
-Output::Output(const PredictionOptions& options, const PredictionTarget& target,
-               const VisibilityColumnState& inspected, FluxUnit model, unsigned n_threads)
+Output::Output(const PredictionOptions& options, const PredictionTarget& target, unsigned n_threads)
     : path_(target.path()), combine_(options.combine()), n_threads_(n_threads) {
   if (combine_ != Combine::replace)
     input_.emplace(target.path(), selection_of(options, options.input_column));
+}
+
+Output::Output(const PredictionOptions& options, const PredictionTarget& target,
+               const VisibilityColumnState& inspected, FluxUnit model, unsigned n_threads)
+    : Output(options, target, n_threads) {
   const FluxUnit unit = input_ ? input_->flux_unit() : model;
   if (unit != model)
     log_warning(
@@ -30,6 +34,19 @@ Output::Output(const PredictionOptions& options, const PredictionTarget& target,
                                              selection = selection_of(options, options.written_column())] {
     column_.emplace(path, selection, inspected, unit);
   });
+}
+
+std::unique_ptr<Output> Output::beside(const PredictionOptions& options, const PredictionTarget& target,
+                                       unsigned n_threads) {
+  std::unique_ptr<Output> output(new Output(options, target, n_threads));
+  output->column_.emplace(
+      VisibilityColumnWriter::beside(target.path(), selection_of(options, options.written_column())));
+  return output;
+}
+
+bool Output::in_tiles() {
+  wait();
+  return column_->in_tiles();
 }
 
 void Output::write(PredictionBlock& block, const Buffer<std::complex<double>, 2>& mix,

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,11 @@ class Output {
   /// in the unit of the model, or of the column that they are combined with.
   Output(const PredictionOptions& options, const PredictionTarget& target,
          const VisibilityColumnState& inspected, FluxUnit model, unsigned n_threads);
+  /// For rows of this process, beside the first one's output, which has added the column and commits.
+  static std::unique_ptr<Output> beside(const PredictionOptions& options, const PredictionTarget& target,
+                                        unsigned n_threads);
+  /// Whether others can be written beside this one; after waiting for it.
+  bool in_tiles();
 
   /// Waits until everything that was started has finished, and rethrows its exception.
   void wait() {
@@ -38,6 +44,7 @@ class Output {
   void commit(const std::vector<std::string>& history);
 
  private:
+  Output(const PredictionOptions& options, const PredictionTarget& target, unsigned n_threads);
   void write_pending();
   void make_cells(std::size_t first_row, View<std::complex<float>, 3> cells) const;
 

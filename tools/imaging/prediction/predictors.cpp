@@ -45,7 +45,9 @@ View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::siz
 ComponentsPredictor::ComponentsPredictor(const Tool& tool, const PredictionOptions& options,
                                          const Device& device, const SkyModel& sky,
                                          const PredictionTarget& target, const Task& task)
-    : Predictor(share_rows(tool.ranks(), 1)), sky_(sky), centre_(target.phase_centre()) {
+    : Predictor(task.own_rows ? RankShare{{0, 1}} : share_rows(tool.ranks(), 1)),
+      sky_(sky),
+      centre_(target.phase_centre()) {
   setup_.device = device;
   setup_.n_threads = tool.common().threads;
   setup_.max_matrix_bytes = memory_for_data(tool.common().max_memory_bytes) / 16;
@@ -94,7 +96,9 @@ ImagePredictor::ImagePredictor(const Tool& tool, const PredictionOptions& option
   if (!options.imaging.aterms.empty()) use_aterms(options, target, tool, task);
   PlanCost cost = modelled_cost(plan_, task.workload(predicted_planes(options, group), device));
   cost.travel_s = 0;  // results are copied from the GPU, and only for visibilities that are predicted
-  share_ = share_of(tool.ranks(), plan_, cost, task.by_w);
+  // A GPU makes all layers in less time than it takes to send their visibilities to the process that writes.
+  task.own_rows = task.own_rows && (device.kind == Device::Kind::cuda || plan_.n_layers == 1);
+  share_ = task.own_rows ? RankShare{{0, plan_.n_layers}} : share_of(tool.ranks(), plan_, cost, task.by_w);
   plan_passes(tool, options, task);
 }
 

@@ -41,6 +41,8 @@ struct Task {
   std::uint64_t block_bytes = 0;       ///< memory of a block
   std::uint64_t blocks_bytes = 0;      ///< memory of two blocks: one in work, one being written or read
   std::uint64_t visibility_bytes = 0;  ///< memory of one visibility
+  /// Each of several processes predicts rows of its own, and writes them, if that is as fast.
+  bool own_rows = false;
 
   void make_blocks_small();
 

@@ -10,6 +10,7 @@
 
 #include "kernels/idg/cuda/kept/weigh.cuh"
 #include "libcore/base/error.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace idg_cuda {
@@ -37,6 +38,7 @@ Transfer transfer_behind(Upload<T>& to, std::size_t n_before, const void* host, 
 DeviceVisibilities::DeviceVisibilities(int device, std::size_t n_planes, std::uint64_t max_bytes,
                                        unsigned n_threads)
     : device_(device),
+      n_threads_(n_threads),
       n_planes_(n_planes),
       part_bytes_(std::min(kLongestPartBytes, max_bytes / 16)),
       free_bytes_(max_bytes),
@@ -147,8 +149,8 @@ CellSums DeviceVisibilities::sum_cells(const CellGeometry& geometry) {
                            &counts_there.data()->greatest_weight, nullptr);
   fetch_counts();
   CellSums result;
-  result.sum.resize({geometry.n_rows, geometry.n_u});
-  const std::size_t n_cells = geometry.counts_alone ? 0 : result.sum.size();
+  if (!geometry.counts_alone) resize_for_threads(n_threads_, {geometry.n_rows, geometry.n_u}, result.sum);
+  const std::size_t n_cells = result.sum.size();
   // Units of which the greatest weight has less than 2^32: 2^31 visibilities fit into 63 bits.
   const int unit_exponent = counts.greatest_weight > 0 ? std::ilogb(counts.greatest_weight) - 31 : 0;
   DeviceArray<unsigned long long> sums(2 * n_cells);

@@ -38,6 +38,7 @@ class DeviceVisibilities final : public KeptVisibilities {
   bool append(Part& part, const GridBlock& rows);
 
   int device_;
+  unsigned n_threads_;
   std::size_t n_planes_;
   std::uint64_t part_bytes_, free_bytes_;  ///< of what is allowed: a part's, and what is left
   std::size_t weight_planes_ = 1;

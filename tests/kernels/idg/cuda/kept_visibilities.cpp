@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(sums_of_cells_are_exact_however_unequal_the_weights) {
   BOOST_TEST(made.max_lambda == max_lambda);
   const CellSums counted = there->sum_cells({n_rows, n_u, cell_rad, max_uv_lambda, true});
   BOOST_TEST(counted.n_beyond == n_beyond);
-  BOOST_TEST(std::all_of(counted.sum.begin(), counted.sum.end(), [](double sum) { return sum == 0; }));
+  BOOST_TEST(counted.sum.size() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
