@@ -30,6 +30,22 @@ MsDescription small_set(std::size_t n_antennas) {
   return description;
 }
 
+/// An integration of such a set, of 1 s from `time` seconds on, in which all data count.
+void write_ones(MeasurementSetWriter& writer, const std::vector<Baseline>& baselines,
+                const Buffer<double, 2>& uvw, double time) {
+  Buffer<std::complex<float>, 3> data({baselines.size(), 2, 2});
+  Buffer<float, 3> weight({baselines.size(), 2, 2});
+  data.fill({2, 1});
+  weight.fill(1);
+  writer.write({.time_mjd_s = 5.2e9 + time,
+                .interval_s = 1,
+                .exposure_s = 1,
+                .uvw_m = uvw,
+                .baselines = &baselines,
+                .data = data,
+                .weight = weight});
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(rows_whose_coordinates_are_no_numbers_have_no_weight) {
@@ -39,18 +55,8 @@ BOOST_AUTO_TEST_CASE(rows_whose_coordinates_are_no_numbers_have_no_weight) {
   for (std::size_t b = 0; b < 3; ++b)
     for (std::size_t i = 0; i < 3; ++i) uvw(b, i) = 10.0 * static_cast<double>(b + i + 1);
   uvw(1, 2) = std::numeric_limits<double>::quiet_NaN();
-  Buffer<std::complex<float>, 3> data({3, 2, 2});
-  Buffer<float, 3> weight({3, 2, 2});
-  data.fill({2, 1});
-  weight.fill(1);
   MeasurementSetWriter writer(scratch.path("nan.ms"), small_set(3), false);
-  writer.write({.time_mjd_s = 5.2e9,
-                .interval_s = 1,
-                .exposure_s = 1,
-                .uvw_m = uvw,
-                .baselines = &baselines,
-                .data = data,
-                .weight = weight});
+  write_ones(writer, baselines, uvw, 0);
   writer.commit();
   for (const std::optional<SkyDirection>& centre :
        {std::optional<SkyDirection>(), {SkyDirection{0.31, -0.45}}}) {
@@ -89,19 +95,10 @@ BOOST_AUTO_TEST_CASE(parts_of_a_source_are_all_its_rows) {
   const Scratch scratch;
   const std::vector<Baseline> baselines = all_baselines(4, false);
   Buffer<double, 2> uvw({6, 3});
-  Buffer<std::complex<float>, 3> data({6, 2, 2});
-  Buffer<float, 3> weight({6, 2, 2});
-  weight.fill(1);
   MeasurementSetWriter writer(scratch.path("all.ms"), small_set(4), false);
   for (std::size_t time = 0; time < 3; ++time) {
     for (std::size_t b = 0; b < 6; ++b) uvw(b, 0) = static_cast<double>(6 * time + b + 1);
-    writer.write({.time_mjd_s = 5.2e9 + static_cast<double>(time),
-                  .interval_s = 1,
-                  .exposure_s = 1,
-                  .uvw_m = uvw,
-                  .baselines = &baselines,
-                  .data = data,
-                  .weight = weight});
+    write_ones(writer, baselines, uvw, static_cast<double>(time));
   }
   writer.commit();
   for (const std::size_t n_parts : {1u, 2u, 4u, 7u, 30u}) {
