@@ -142,6 +142,9 @@ struct IdgWorkload {
          channel_track_lambda = 0;  ///< mean length of a baseline's path in the uv plane
   Device::Kind device = Device::Kind::cpu;
   bool is_interval = false;  ///< one of many short intervals of time, whose images are made one by one
+  /// With A-terms of stations most of which respond alike, so that subgrids of different baselines are joined
+  /// in each slot: how many slots of time and of channels there are; else 0.
+  double n_row_slots = 0, n_chan_slots = 0;
 };
 
 /// UsageError for sizes that cannot work: an empty or too large image, a subgrid that is odd, below 8 or no
@@ -154,12 +157,16 @@ inline IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& sett
 
 /// Jones matrices of the stations for a block's slots, on the coarse pixels of a subgrid: pixel (y, x) lies
 /// at l = ((L - 1) / 2 - x) l_step, m = (y - (L - 1) / 2) m_step with IdgPlan::coarse_l_rad() and
-/// coarse_m_rad(). V_pq = sum A_p B A_q^H exp(+2 pi i ...), B the brightness. All views are empty without
-/// A-terms.
+/// coarse_m_rad(). V_pq = sum A_p B A_q^H exp(+2 pi i ...), B the brightness. Stations that respond alike
+/// should share their matrices: subgrids then take the visibilities of all pairs of such stations together.
+/// All views are empty without A-terms.
 struct AtermBlock {
   View<const std::uint32_t, 1> row_slot;     ///< [row]
   View<const std::uint32_t, 1> chan_slot;    ///< [chan]
-  View<const std::complex<float>, 6> jones;  ///< [row slot][chan slot][station][y][x][XX XY YX YY]
+  View<const std::complex<float>, 6> jones;  ///< [row slot][chan slot][response][y][x][XX XY YX YY]
+  /// [row slot][chan slot][station] which response it has; empty: that of its own number. Contents of slots
+  /// that no row has count for nothing, but are in range.
+  View<const std::uint32_t, 3> response{};
 };
 
 /// Rows of visibilities of one set of channels. Weight 0 = no data (the data are then ignored).
@@ -193,7 +200,7 @@ inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t 
           part(block.data),
           part(block.weight),
           part(block.station),
-          {part(block.aterms.row_slot), block.aterms.chan_slot, block.aterms.jones}};
+          {part(block.aterms.row_slot), block.aterms.chan_slot, block.aterms.jones, block.aterms.response}};
 }
 
 /// Whether the gridder adds a last plane, the PSF: V = 1 with the weights of plane 0.

@@ -20,6 +20,7 @@ struct ArrayRows {
   Buffer<std::uint32_t, 2> station;
   Buffer<std::uint32_t, 1> row_slot, chan_slot;
   Buffer<std::complex<float>, 6> jones;
+  Buffer<std::uint32_t, 3> response;  ///< [row slot][chan slot][station], or empty
 
   GridBlock block(bool aterms) const {
     GridBlock result;
@@ -27,7 +28,7 @@ struct ArrayRows {
     result.wavenumber = wavenumber;
     result.weight = weight;
     result.station = station;
-    if (aterms) result.aterms = {row_slot, chan_slot, jones};
+    if (aterms) result.aterms = {row_slot, chan_slot, jones, response};
     return result;
   }
 };
@@ -66,6 +67,17 @@ inline ArrayRows observe_array(std::size_t n_station, std::size_t n_time, std::s
         for (std::size_t c = 0; c < n_chan; ++c) d.weight(row, c, 0) = flat(random) < -0.8 ? 0 : 1;
       }
   return d;
+}
+
+/// Stations of two kinds, one of which is of the other kind in the second of three slots of time.
+inline void share_responses(ArrayRows& d) {
+  const std::size_t n_station = d.jones.extent(2);
+  d.response.resize({3, 2, n_station});
+  for (std::size_t slot = 0; slot < 3; ++slot)
+    for (std::size_t chan_slot = 0; chan_slot < 2; ++chan_slot)
+      for (std::size_t s = 0; s < n_station; ++s)
+        d.response(slot, chan_slot, s) = s % 5 == 0 || (s == 1 && slot == 1) ? 1 : 0;
+  d.jones.resize({3, 2, 2, 1, 1, 4});
 }
 
 /// Rows of three stations so close to each other that a subgrid's cells hold all of a row's channels, none of

@@ -22,10 +22,11 @@ struct CutBlock {
   idg::DeviceCutter cutter{stream.get()};
   idg_cuda::DeviceRows rows;
   idg::DeviceTables tables;
+  bool folds_apart = false;
 
   bool cut(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers) {
     rows.copy_geometry(uploader, block, stream.get());
-    return cutter.cut(idg::cut_limits(plan, layers), rows.cut_input(), tables);
+    return cutter.cut(idg::cut_limits(plan, layers, folds_apart), rows.cut_input(), tables);
   }
 };
 

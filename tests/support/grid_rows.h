@@ -17,10 +17,11 @@ struct GridRows {
   Buffer<std::uint32_t, 2> station;
   Buffer<std::uint32_t, 1> row_slot, chan_slot;
   Buffer<std::complex<float>, 6> jones;
+  Buffer<std::uint32_t, 3> response;  ///< [row slot][chan slot][station], or empty
   double max_w_lambda = 0;
 
   GridBlock block() const {
-    return {uvw_m, {}, wavenumber, data, weight, station, {row_slot, chan_slot, jones}};
+    return {uvw_m, {}, wavenumber, data, weight, station, {row_slot, chan_slot, jones, response}};
   }
 };
 

@@ -2,6 +2,8 @@
 #include "tools/imaging/imager.h"
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -88,6 +90,32 @@ std::uint64_t run_bytes(const Imager& imager, const PreparedGroup& own, std::uin
     if (kept <= imager.tool.common().max_memory_bytes) bytes = std::max(bytes, kept);
   }
   return bytes;
+}
+
+/// A few pixels across an image, that tell whether stations respond alike.
+AtermGrid probe_grid(const Field& field, const ImageGeometry& image) {
+  constexpr std::size_t kSide = 4;
+  const double step_rad = image.cell_rad / kSide;
+  return {field.centre, kSide, step_rad * static_cast<double>(image.n_x),
+          step_rad * static_cast<double>(image.n_y)};
+}
+
+/// Counts the slots of A-terms that baselines share, for a plan of a CPU: that of a GPU does not depend on
+/// them.
+void count_slots(const Imager& imager, const ChannelGroup& group, const AtermGrid& probe, const Survey& found,
+                 AtermScreens& screens, IdgWorkload& work) {
+  if (imager.device.kind != Device::Kind::cpu) return;
+  BlockTimes all{INFINITY, -INFINITY};
+  for (const BlockTimes& block : found.blocks.times) {
+    all.min_mjd_s = std::fmin(all.min_mjd_s, block.min_mjd_s);
+    all.max_mjd_s = std::fmax(all.max_mjd_s, block.max_mjd_s);
+  }
+  const std::vector<double> channel_hz = channels_of(imager, group);
+  if (!std::isfinite(all.max_mjd_s - all.min_mjd_s) || channel_hz.empty()) return;
+  const auto slots = screens.count_shared_slots(probe, all.min_mjd_s, all.max_mjd_s, channel_hz);
+  const double n_intervals = work.is_interval ? static_cast<double>(imager.options.imaging.intervals_out) : 1;
+  work.n_row_slots = std::ceil(static_cast<double>(slots.n_row_slots) / n_intervals);
+  work.n_chan_slots = static_cast<double>(slots.n_chan_slots);
 }
 
 /// What gridding a field's blocks would do.
@@ -248,16 +276,17 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
 
   imager.tool.stage("plan");
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    const IdgWorkload work =
+    const ImageGeometry image{gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad};
+    std::unique_ptr<AtermScreens> screens = open_screens(imager);
+    IdgWorkload work =
         own.found.workload(f, imager.n_planes(), imager.device, imager.cleans ? 1 : wanted.intervals_out);
-    const IdgPlan plan =
-        make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
-                      idg_settings(wanted), work);
+    if (screens) count_slots(imager, group, probe_grid(fields[f], image), own.found, *screens, work);
+    const IdgPlan plan = make_idg_plan(image, idg_settings(wanted), work);
     own.shares.push_back(imager.own_rows                      ? RankShare{{0, plan.n_layers}}
                          : imager.cleans && fields.size() > 1 ? share_rows(imager.ranks, plan.n_layers)
                                                               : own.found.share(imager.ranks, f, plan, work));
     own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
-    own.fields.emplace_back(imager, fields[f], plan,
+    own.fields.emplace_back(fields[f], plan, std::move(screens),
                             memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
   }

@@ -2,6 +2,7 @@
 #include "tools/imaging/passes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "libcore/base/log.h"
 #include "libcore/formats/beam_files/beam_files.h"
@@ -14,9 +15,7 @@ namespace {
 /// Host memory of all fields together, without what the fields share.
 IdgMemory memory_of(const Imager& imager, const ChannelGroup& group, const std::vector<FieldGridder>& fields,
                     const GridPlace* on_gpu) {
-  std::vector<double> channel_hz;
-  for (const double hz : imager.source.info().channel_hz)
-    if (hz >= group.low_hz && hz <= group.high_hz) channel_hz.push_back(hz);
+  const std::vector<double> channel_hz = channels_of(imager, group);
   IdgMemory sum;
   for (const FieldGridder& own : fields) {
     const std::uint64_t image_bytes = sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
@@ -32,15 +31,27 @@ IdgMemory memory_of(const Imager& imager, const ChannelGroup& group, const std::
 
 }  // namespace
 
-FieldGridder::FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned,
+std::vector<double> channels_of(const Imager& imager, const ChannelGroup& group) {
+  std::vector<double> channel_hz;
+  for (const double hz : imager.source.info().channel_hz)
+    if (hz >= group.low_hz && hz <= group.high_hz) channel_hz.push_back(hz);
+  return channel_hz;
+}
+
+FieldGridder::FieldGridder(const Field& field, const IdgPlan& planned, std::unique_ptr<AtermScreens> own,
                            std::uint64_t aterm_bytes)
-    : plan(planned) {
-  if (!imager.aterms()) return;
-  const AtermGrid grid{field.centre, plan.settings.subgrid, plan.coarse_l_rad(), plan.coarse_m_rad()};
+    : plan(planned), screens(std::move(own)) {
+  if (screens)
+    screens->use({field.centre, plan.settings.subgrid, plan.coarse_l_rad(), plan.coarse_m_rad()},
+                 aterm_bytes);
+}
+
+std::unique_ptr<AtermScreens> open_screens(const Imager& imager) {
+  if (!imager.aterms()) return nullptr;
   set_beam_data_folder(imager.options.imaging.beam_data);
-  screens = std::make_unique<AtermScreens>(
+  return std::make_unique<AtermScreens>(
       AtermConfig{imager.options.imaging.aterms, imager.options.imaging.aterms_text}, imager.source.info(),
-      grid, imager.threads(), aterm_bytes);
+      imager.threads());
 }
 
 Passes place_passes(const Imager& imager, const ChannelGroup& group,

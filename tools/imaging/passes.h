@@ -21,7 +21,9 @@ struct FieldGridder {
   IdgPlan plan;
   std::unique_ptr<AtermScreens> screens;
 
-  FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned, std::uint64_t aterm_bytes);
+  /// `own`: null without A-terms.
+  FieldGridder(const Field& field, const IdgPlan& planned, std::unique_ptr<AtermScreens> own,
+               std::uint64_t aterm_bytes);
 
   /// Calls use(block) for the whole block, or once for each run of rows that fits one set of prepared
   /// A-terms.
@@ -31,13 +33,18 @@ struct FieldGridder {
     for (std::size_t first = 0; first < block.uvw_m.extent(0);) {
       const std::size_t n = screens->prepare(from, first);
       GridBlock part = rows_of(block, first, n);
-      part.station = screens->station();
-      part.aterms = {screens->row_slot(), screens->chan_slot(), screens->jones()};
+      part.aterms = {screens->row_slot(), screens->chan_slot(), screens->jones(), screens->response()};
       use(part);
       first += n;
     }
   }
 };
+
+/// Frequencies of the group's channels, of all inputs.
+std::vector<double> channels_of(const Imager& imager, const ChannelGroup& group);
+
+/// Null without A-terms.
+std::unique_ptr<AtermScreens> open_screens(const Imager& imager);
 
 /// Where the layers' grids are kept, and how many layers of every field are gridded at a time.
 struct Passes {

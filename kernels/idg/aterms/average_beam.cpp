@@ -18,22 +18,44 @@
 namespace apsyn {
 namespace {
 
-/// Row slot, channel slot, p, q.
-using BaselineSlots = std::array<std::uint32_t, 4>;
+/// Row slot, channel slot, responses of both stations, the lower first: their order makes no difference.
+using PairSlots = std::array<std::uint32_t, 4>;
+using WeightSums = std::map<PairSlots, double>;
 
-/// Sums of the weights, in the order of the slots and stations.
-std::vector<std::pair<BaselineSlots, double>> sum_weights(const GridBlock& block) {
-  std::map<BaselineSlots, double> sums;
-  const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
-  for (std::size_t row = 0; row < n_row; ++row)
+WeightSums sum_weights(const GridBlock& block, std::size_t first_row, std::size_t end_row) {
+  const AtermBlock& aterms = block.aterms;
+  const std::size_t n_chan = block.wavenumber.size();
+  WeightSums sums;
+  WeightSums::value_type* last = nullptr;
+  for (std::size_t row = first_row; row < end_row; ++row)
     for (std::size_t chan = 0; chan < n_chan;) {
-      const std::uint32_t chan_slot = block.aterms.chan_slot[chan];
+      const std::uint32_t row_slot = aterms.row_slot[row], chan_slot = aterms.chan_slot[chan];
       double sum = 0;
-      for (; chan < n_chan && block.aterms.chan_slot[chan] == chan_slot; ++chan)
-        sum += block.weight(row, chan, 0);
-      if (sum != 0)
-        sums[{block.aterms.row_slot[row], chan_slot, block.station(row, 0), block.station(row, 1)}] += sum;
+      for (; chan < n_chan && aterms.chan_slot[chan] == chan_slot; ++chan) sum += block.weight(row, chan, 0);
+      if (sum == 0) continue;
+      const auto response = [&](std::size_t end) {
+        const std::uint32_t station = block.station(row, end);
+        return aterms.response.size() == 0 ? station : aterms.response(row_slot, chan_slot, station);
+      };
+      const auto [low, high] = std::minmax({response(0), response(1)});
+      const PairSlots key{row_slot, chan_slot, low, high};
+      if (last == nullptr || last->first != key) last = &*sums.try_emplace(key, 0.0).first;
+      last->second += sum;
     }
+  return sums;
+}
+
+/// Sums of the weights, in the order of the slots and responses.
+std::vector<std::pair<PairSlots, double>> sum_weights(const GridBlock& block, unsigned n_threads) {
+  constexpr std::size_t at_once = 1 << 15;
+  const std::size_t n_row = block.uvw_m.extent(0);
+  std::vector<WeightSums> parts((n_row + at_once - 1) / at_once);
+  parallel_for(n_threads, parts.size(), [&](std::size_t part, unsigned) {
+    parts[part] = sum_weights(block, part * at_once, std::min(n_row, (part + 1) * at_once));
+  });
+  WeightSums sums;
+  for (const WeightSums& part : parts)
+    for (const auto& [key, sum] : part) sums[key] += sum;
   return {sums.begin(), sums.end()};
 }
 
@@ -72,7 +94,7 @@ double AverageBeam::weight_sum() const {
 
 void AverageBeam::add(const GridBlock& block, std::size_t input) {
   check_block(block, setup_);
-  const auto weights = sum_weights(block);
+  const auto weights = sum_weights(block, setup_.n_threads);
   inputs_.resize(std::max(inputs_.size(), input + 1));
   Sum& sum = inputs_[input];
   if (sum.beam.size() == 0) sum.beam.resize({plan_.settings.subgrid, plan_.settings.subgrid});
@@ -83,12 +105,13 @@ void AverageBeam::add(const GridBlock& block, std::size_t input) {
   const auto& jones = block.aterms.jones;
   parallel_for(setup_.n_threads, side, [&](std::size_t y, unsigned) {
     StationBeams beams(response, side);
-    const BaselineSlots* before = nullptr;
+    std::vector<const PairSlots*> set_for(jones.extent(2), nullptr);
     for (const auto& [slots, weight] : weights) {
-      if (before == nullptr || slots[0] != (*before)[0] || slots[1] != (*before)[1])
-        for (std::size_t station = 0; station < jones.extent(2); ++station)
-          beams.set(station, &jones(slots[0], slots[1], station, y, 0, 0));
-      before = &slots;
+      for (const std::uint32_t own : {slots[2], slots[3]}) {
+        const PairSlots* before = std::exchange(set_for[own], &slots);
+        if (before == nullptr || slots[0] != (*before)[0] || slots[1] != (*before)[1])
+          beams.set(own, &jones(slots[0], slots[1], own, y, 0, 0));
+      }
       beams.add(slots[2], slots[3], weight, &sum.beam(y, 0));
     }
   });

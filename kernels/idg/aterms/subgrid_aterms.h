@@ -15,7 +15,7 @@ struct AtermStep {
   FoldedShape shape;        ///< of `in`: XX XY YX YY
   std::size_t n_image = 1;  ///< planes of `out`, at most 4
   AtermMode mode = AtermMode::normalised;
-  const std::complex<float>* p = nullptr;  ///< [y][x][XX XY YX YY] Jones matrices of the stations of V_pq
+  const std::complex<float>* p = nullptr;  ///< [y][x][XX XY YX YY] Jones matrices of V_pq's stations, folded
   const std::complex<float>* q = nullptr;
   const std::complex<double>* mix = nullptr;  ///< [image plane][XX XY YX YY]
   const T* in = nullptr;

@@ -30,9 +30,10 @@ struct DeviceRows {
   Upload<float> weight;
   std::size_t n_row = 0, n_chan = 0;
   std::size_t weight_planes = 0;  ///< 1 if the weights of a visibility are the same in all planes
-  std::size_t n_chan_slots = 0, n_stations = 0;  ///< of the A-terms; 0 without
+  std::size_t n_row_slots = 0, n_chan_slots = 0, n_responses = 0;  ///< of the A-terms; 0 without
+  std::size_t n_stations = 0;  ///< of `response`; 0: a station's response is that of its own number
   bool with_path = false, with_weight = false, with_station = false;
-  Upload<std::uint32_t> row_weight, station, row_slot, chan_slot, chosen_row;
+  Upload<std::uint32_t> row_weight, station, row_slot, chan_slot, response, chosen_row;
   Upload<float2> data, jones;
   bool fetches_data = false;  ///< whether the device reads the data from pinned memory itself
 
@@ -46,8 +47,10 @@ struct DeviceRows {
     const std::size_t n_weight_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
     n_row = chosen ? chosen->size() : block.uvw_m.extent(0);
     n_chan = block.wavenumber.size();
+    n_row_slots = block.aterms.jones.extent(0);
     n_chan_slots = block.aterms.jones.extent(1);
-    n_stations = block.aterms.jones.extent(2);
+    n_responses = block.aterms.jones.extent(2);
+    n_stations = block.aterms.response.extent(2);
     with_path = block.path_m.size() != 0;
     with_weight = block.weight.size() != 0;
     with_station = block.station.size() != 0;
@@ -57,7 +60,8 @@ struct DeviceRows {
         transfer(wavenumber, block.wavenumber.data(), block.wavenumber.size()),
         transfer(station, rows_of(block.station, chosen)),
         transfer(row_slot, rows_of(block.aterms.row_slot, chosen)),
-        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
+        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size()),
+        transfer(response, block.aterms.response.data(), block.aterms.response.size())};
     if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).until(kAheadBytes));
     const idg::RowBytes from = rows_of(block.weight, chosen);
     const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_weight_chan, n_planes);
@@ -102,7 +106,7 @@ struct DeviceRows {
     if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).from(kAheadBytes));
     uploader.send(all);
   }
-  bool with_aterms() const { return n_stations != 0; }
+  bool with_aterms() const { return n_responses != 0; }
   std::size_t n_cells() const { return n_row * n_chan; }
   idg::DeviceCutInput cut_input() const {
     return {uvw.data(),
@@ -113,7 +117,12 @@ struct DeviceRows {
             with_aterms() ? chan_slot.data() : nullptr,
             static_cast<std::uint32_t>(n_row),
             static_cast<std::uint32_t>(n_chan),
-            static_cast<std::uint32_t>(weight_planes)};
+            static_cast<std::uint32_t>(weight_planes),
+            n_stations != 0 ? response.data() : nullptr,
+            static_cast<std::uint32_t>(n_row_slots),
+            static_cast<std::uint32_t>(n_chan_slots),
+            static_cast<std::uint32_t>(n_stations),
+            static_cast<std::uint32_t>(n_responses)};
   }
 };
 

@@ -31,6 +31,7 @@ BlockGridder<T>::BlockGridder(int device, const IdgPlan& plan, const IdgSetup& s
     : plan_(make_w_expansions(plan, has_tensor_cores(select(device))).tensor ? plan_for_tensor_cores(plan)
                                                                              : plan),
       setup_(setup),
+      folds_apart_(folds_apart(setup)),
       sums_(plan_, int(setup.n_data_planes) + (setup.psf == PsfPlane::last ? 1 : 0), device),
       fft_(plan.settings.subgrid,
            setup.n_planes() * (plan.w_handling == WHandling::kernel ? plan.n_terms : 1)) {
@@ -69,7 +70,7 @@ template <class T>
 bool BlockGridder<T>::divide(const DeviceRows& rows, BlockWork& work) {
   work.layers = {};
   const idg::DeviceCutInput input = rows.cut_input();
-  if (!cutter_.cut(idg::cut_limits(plan_, layers_), input, work.tables)) return false;
+  if (!cutter_.cut(idg::cut_limits(plan_, layers_, folds_apart_), input, work.tables)) return false;
   if (work.tables.n_tables > 0) {
     const ListPlan plan = list_plan(plan_, sums_.expansions(), n_outputs_, layers_);
     if (node_limits_.error > 0) finder_.find(node_limits_, input, work.tables, work.tracks);
@@ -85,7 +86,8 @@ void BlockGridder<T>::grid(const DeviceRows& rows, const BlockWork& work, const 
   const BlockArrays arrays{rows.uvw.data(),           rows.with_path && turned ? rows.path.data() : nullptr,
                            rows.wavenumber.data(),    data,
                            rows.weight.data(),        int(rows.n_chan),
-                           int(setup_.n_data_planes), int(rows.weight_planes)};
+                           int(setup_.n_data_planes), int(rows.weight_planes),
+                           rows.with_aterms()};
   sums_.prepare(work.tasks, work.tables.runs.data(), work.tracks, arrays, stream_.get());
   for (const RangeWork& range : work.ranges) grid_range(rows, work.tasks, range);
 }
@@ -112,11 +114,15 @@ void BlockGridder<T>::grid_range(const DeviceRows& rows, const DeviceTasks& task
     image.jones = rows.jones.data();
     image.keys = tasks.keys.data() + range.first;
     image.n_chan_slots = int(rows.n_chan_slots);
-    image.n_stations = int(rows.n_stations);
+    image.n_responses = int(rows.n_responses);
     image.n_image_planes = int(setup_.n_image_planes());
-    for (std::size_t s = 0; s < setup_.mix.size(); ++s)
-      for (std::size_t c = 0; c < 4; ++c)
+    for (std::size_t s = 0; s < setup_.mix.size(); ++s) {
+      const auto folded = folded_mix(setup_.mix[s]);
+      for (std::size_t c = 0; c < 4; ++c) {
         image.mix[s][c] = {setup_.mix[s][c].real(), setup_.mix[s][c].imag()};
+        image.folded_mix[s][c] = {folded[c].real(), folded[c].imag()};
+      }
+    }
   }
   image.images = subgrids_.data();
   const bool finished = has_cells<T>(side_, image_planes(image), image.n_outputs);

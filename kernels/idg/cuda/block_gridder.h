@@ -53,6 +53,7 @@ class BlockGridder {
 
   IdgPlan plan_;
   IdgSetup setup_;
+  bool folds_apart_;
   TaskSums<T> sums_;
   SubgridFft<T> fft_;
   int side_ = 0;

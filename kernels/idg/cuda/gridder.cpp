@@ -101,8 +101,8 @@ class CudaGridder final : public Gridder {
 
   GridCounts count(const GridBlock& block) override {
     check_block(block, setup_);
-    const Partition parts =
-        partition(gridder_.plan(), block, {0, gridder_.plan().n_layers}, setup_.n_threads);
+    const Partition parts = partition(gridder_.plan(), block, {0, gridder_.plan().n_layers}, setup_.n_threads,
+                                      {.folds_apart = folds_apart(setup_)});
     return {parts.n_visibilities, parts.tasks.size()};
   }
 

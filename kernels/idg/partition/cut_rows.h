@@ -31,12 +31,27 @@ struct CutRows {
   std::uint32_t n_chan, n_planes;
   const std::uint32_t* station;               ///< [row][p, q]; null without A-terms, like the next
   const std::uint32_t *row_slot, *chan_slot;  ///< [row], [chan]
+  const std::uint32_t* response;              ///< AtermBlock::response, or null
+  std::uint32_t n_chan_slots, n_stations;     ///< of `response`
 
   APSYN_CUT bool has_data(std::uint32_t row, std::uint32_t chan) const {
     const float* own = weight + (std::size_t(row) * n_chan + chan) * n_planes;
     for (std::uint32_t plane = 0; plane < n_planes; ++plane)
       if (own[plane] != 0) return true;
     return false;
+  }
+  /// For rows with A-terms, and the channels that share the slot of `chan`.
+  APSYN_CUT AtermKey aterms_of(std::uint32_t row, std::uint32_t chan, bool folds_apart) const {
+    const bool folded = uvw_m[3 * std::size_t(row) + 2] < 0;
+    AtermKey key{station[2 * std::size_t(row) + folded], station[2 * std::size_t(row) + !folded],
+                 row_slot[row], chan_slot[chan], folds_apart && folded};
+    if (response != nullptr) {
+      const std::uint32_t* own =
+          response + (std::size_t(key.row_slot) * n_chan_slots + key.chan_slot) * n_stations;
+      key.response_p = own[key.response_p];
+      key.response_q = own[key.response_q];
+    }
+    return key;
   }
 };
 
@@ -90,7 +105,7 @@ class Cutter {
   /// not reported to Out.
   APSYN_CUT bool takes_too(std::uint32_t row, const UvwBox& box, std::uint32_t n_before,
                            const ChannelRange& range) const {
-    return open_ && same_key(row) && limits_.holds(table_.box.joined(box), table_.layer) &&
+    return open_ && same_key(row, range) && limits_.holds(table_.box.joined(box), table_.layer) &&
            table_.n_visibilities + (n_before + 1) * range.n <= kMaxVisibilities;
   }
   APSYN_CUT void take_too(const UvwBox& box, std::uint32_t n_rows, const ChannelRange& range) {
@@ -155,7 +170,7 @@ class Cutter {
       out_.refuse(box);
       return true;
     }
-    if (open_ && same_key(row)) {
+    if (open_ && same_key(row, range)) {
       const UvwBox joined = table_.box.joined(box);
       if (limits_.holds(joined, table_.layer) && table_.n_visibilities + range.n <= kMaxVisibilities) {
         table_.box = joined;
@@ -171,24 +186,15 @@ class Cutter {
     if (range.n > 1 && !limits_.holds(box, layer)) return false;
     finish();
     open_ = true;
-    table_ = {box, layer, 0, 0, 0, 0, 0, 0, 0, 0};
-    if (rows_.row_slot != nullptr) {
-      table_.station_p = rows_.station[2 * std::size_t(row)];
-      table_.station_q = rows_.station[2 * std::size_t(row) + 1];
-      table_.row_slot = rows_.row_slot[row];
-      table_.chan_slot = rows_.chan_slot[range.first];
-      table_.folded = rows_.uvw_m[3 * std::size_t(row) + 2] < 0;
-    }
+    table_ = {box, layer, 0, 0, 0, {}};
+    if (rows_.row_slot != nullptr) table_.aterms = rows_.aterms_of(row, range.first, limits_.folds_apart);
     extend(row, range);
     return true;
   }
 
-  APSYN_CUT bool same_key(std::uint32_t row) const {
+  APSYN_CUT bool same_key(std::uint32_t row, const ChannelRange& range) const {
     return rows_.row_slot == nullptr ||
-           (table_.row_slot == rows_.row_slot[row] &&
-            (table_.folded != 0) == (rows_.uvw_m[3 * std::size_t(row) + 2] < 0) &&
-            table_.station_p == rows_.station[2 * std::size_t(row)] &&
-            table_.station_q == rows_.station[2 * std::size_t(row) + 1]);
+           table_.aterms == rows_.aterms_of(row, range.first, limits_.folds_apart);
   }
 
   APSYN_CUT void extend(std::uint32_t row, const ChannelRange& range) {

@@ -109,14 +109,14 @@ void check_reach(const IdgPlan& plan, const SubgridTask& task) {
 }  // namespace
 
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers, unsigned n_threads,
-                    std::uint32_t few) {
+                    const JoinRules& rules) {
   const RowsByBaseline sorted = sort_rows(block, n_threads);
   std::vector<std::span<const std::uint32_t>> work;
   for (std::size_t i = 0; i + 1 < sorted.first.size(); ++i)
     for (std::size_t row = sorted.first[i]; row < sorted.first[i + 1]; row += idg::kRowsAtOnce)
       work.emplace_back(&sorted.rows[row],
                         std::min<std::size_t>(idg::kRowsAtOnce, sorted.first[i + 1] - row));
-  const idg::CutLimits limits = idg::cut_limits(plan, layers);
+  const idg::CutLimits limits = idg::cut_limits(plan, layers, rules.folds_apart);
   const std::vector<idg::RowData> row_data = idg::survey_rows(block, n_threads);
   const idg::CutRows rows = idg::cut_rows(block, row_data);
   const std::size_t n_pieces = (work.size() + 15) / 16;
@@ -126,7 +126,7 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
       idg::cut_sub_tables(limits, rows, work[i], pieces[piece]);
   });
   idg::SubTables tables = join(pieces, n_threads);
-  if (block.aterms.jones.size() == 0) idg::join_small(limits, few, n_threads, tables);
+  idg::join_small(limits, rules.few, n_threads, tables);
   std::erase_if(tables.tables, [&](const idg::SubTable& table) { return !limits.takes(table); });
 
   struct Place {
@@ -154,6 +154,17 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
   return result;
 }
 
+std::array<std::complex<double>, 4> folded_mix(const std::array<std::complex<double>, 4>& mix) {
+  std::array<std::complex<double>, 4> folded;
+  for (std::size_t c = 0; c < 4; ++c) folded[c] = std::conj(mix[exchanged_correlations[c]]);
+  return folded;
+}
+
+bool folds_apart(const IdgSetup& setup) {
+  return std::any_of(setup.mix.begin(), setup.mix.end(),
+                     [](const auto& plane) { return folded_mix(plane) != plane; });
+}
+
 void check_block(const GridBlock& block, const IdgSetup& setup) {
   const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
   const std::array<std::size_t, 3> data{n_row, n_chan, setup.n_data_planes};
@@ -173,10 +184,18 @@ void check_block(const GridBlock& block, const IdgSetup& setup) {
   if (setup.n_data_planes != 4 || setup.mix.empty() || block.station.size() == 0 ||
       aterms.row_slot.size() != n_row || aterms.chan_slot.size() != n_chan || aterms.jones.extent(5) != 4)
     throw std::invalid_argument("gridder: A-terms need four planes, stations and slots of the block's shape");
-  if (n_row > 0 && (largest(aterms.row_slot) >= aterms.jones.extent(0) ||
-                    largest(aterms.chan_slot) >= aterms.jones.extent(1) ||
-                    *std::max_element(block.station.begin(), block.station.end()) >= aterms.jones.extent(2)))
-    throw std::invalid_argument("gridder: an A-term slot or station beyond the Jones matrices");
+  const auto& response = aterms.response;
+  const bool shared = response.size() > 0;
+  if (shared &&
+      (response.extent(0) != aterms.jones.extent(0) || response.extent(1) != aterms.jones.extent(1)))
+    throw std::invalid_argument("gridder: the stations' responses are not of the Jones matrices' slots");
+  if (n_row > 0 &&
+      (largest(aterms.row_slot) >= aterms.jones.extent(0) ||
+       largest(aterms.chan_slot) >= aterms.jones.extent(1) ||
+       *std::max_element(block.station.begin(), block.station.end()) >=
+           (shared ? response.extent(2) : aterms.jones.extent(2)) ||
+       (shared && *std::max_element(response.begin(), response.end()) >= aterms.jones.extent(2))))
+    throw std::invalid_argument("gridder: an A-term slot, station or response beyond the Jones matrices");
 }
 
 }  // namespace apsyn

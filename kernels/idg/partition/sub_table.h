@@ -57,13 +57,24 @@ struct UvwBox {
   }
 };
 
-/// Rows and channels that one subgrid takes. The A-term key is 0 without A-terms. No padding, which a device
-/// would leave uninitialised.
+/// What the visibilities of a subgrid share with A-terms; all 0 without. `folded` is 0 where folded
+/// visibilities and others may share a subgrid.
+struct AtermKey {
+  std::uint32_t response_p, response_q;  ///< indices into AtermBlock::jones, of the folded visibilities
+  std::uint32_t row_slot, chan_slot;
+  std::uint64_t folded;
+
+  APSYN_CUT bool operator==(const AtermKey& other) const {
+    return response_p == other.response_p && response_q == other.response_q && row_slot == other.row_slot &&
+           chan_slot == other.chan_slot && folded == other.folded;
+  }
+};
+
+/// Rows and channels that one subgrid takes. No padding, which a device would leave uninitialised.
 struct SubTable {
   UvwBox box;
   std::uint32_t layer, n_visibilities, first_run, n_runs;
-  std::uint32_t station_p, station_q, row_slot, chan_slot;
-  std::uint64_t folded;
+  AtermKey aterms;
 };
 static_assert(sizeof(SubTable) == sizeof(UvwBox) + 8 * sizeof(std::uint32_t) + sizeof(std::uint64_t));
 
@@ -76,6 +87,7 @@ struct CutLimits {
   std::uint32_t reach;  ///< layers that a subgrid touches
   std::uint32_t first_layer, n_layers;
   double min_w, max_w;  ///< of the middle of a subgrid of the first and of the last layer, max_w excluded
+  bool folds_apart;     ///< whether A-terms keep folded visibilities and others apart
 
   APSYN_CUT bool is_in_field(const UvwBox& box) const {
     const double u = (box.min_u + box.max_u) / 2, v = (box.min_v + box.max_v) / 2;
@@ -108,8 +120,8 @@ struct CutLimits {
            (table.layer + 1 != first_layer + n_layers || w < max_w);
   }
   APSYN_CUT bool join(const SubTable& a, const SubTable& b) const {
-    return a.layer == b.layer && a.n_visibilities + b.n_visibilities <= kMaxVisibilities &&
-           holds(a.box.joined(b.box), a.layer);
+    return a.layer == b.layer && a.aterms == b.aterms &&
+           a.n_visibilities + b.n_visibilities <= kMaxVisibilities && holds(a.box.joined(b.box), a.layer);
   }
 };
 
@@ -129,7 +141,7 @@ APSYN_CUT SubTableCentre centre_of(const UvwBox& box) {
 }
 
 /// Where small sub-tables stand in the order in which neighbours are joined: by layer, v and u of squares a
-/// little smaller than a subgrid holds, so that most of a square fits together, and by w.
+/// little smaller than a subgrid holds, so that most of a square fits together, then by A-terms, and by w.
 struct JoinPlace {
   std::uint32_t layer;
   std::int32_t v, u;

@@ -37,7 +37,7 @@ struct Appender {
 
 }  // namespace
 
-CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
+CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers, bool folds_apart) {
   const bool kernel = plan.w_handling == WHandling::kernel;
   if (kernel && (std::isfinite(layers.min_w_lambda) || std::isfinite(layers.max_w_lambda)))
     throw std::invalid_argument("idg: layers of a w kernel are not cut");
@@ -55,6 +55,7 @@ CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
   limits.n_layers = static_cast<std::uint32_t>(layers.n);
   limits.min_w = layers.min_w_lambda;
   limits.max_w = layers.max_w_lambda;
+  limits.folds_apart = folds_apart;
   return limits;
 }
 
@@ -96,6 +97,10 @@ CutRows cut_rows(const GridBlock& block, const std::vector<RowData>& data) {
   rows.station = block.station.data();
   rows.row_slot = block.aterms.row_slot.data();
   rows.chan_slot = block.aterms.chan_slot.data();
+  if (block.aterms.response.size() == 0) return rows;
+  rows.response = block.aterms.response.data();
+  rows.n_chan_slots = static_cast<std::uint32_t>(block.aterms.response.extent(1));
+  rows.n_stations = static_cast<std::uint32_t>(block.aterms.response.extent(2));
   return rows;
 }
 
@@ -127,9 +132,15 @@ void join_small(const CutLimits& limits, std::uint32_t few, unsigned n_threads, 
     else
       small.push_back({join_place(limits, tables.tables[i]), index});
   }
-  parallel_sort(n_threads, small, [](const Small& a, const Small& b) {
-    return std::tie(a.place.layer, a.place.v, a.place.u, a.place.w, a.index) <
-           std::tie(b.place.layer, b.place.v, b.place.u, b.place.w, b.index);
+  const auto aterms = [&](const Small& of) {
+    const AtermKey& key = tables.tables[of.index].aterms;
+    return std::tie(key.row_slot, key.chan_slot, key.response_p, key.response_q, key.folded);
+  };
+  parallel_sort(n_threads, small, [&](const Small& a, const Small& b) {
+    const auto square = [](const Small& of) { return std::tie(of.place.layer, of.place.v, of.place.u); };
+    if (square(a) != square(b)) return square(a) < square(b);
+    if (aterms(a) != aterms(b)) return aterms(a) < aterms(b);
+    return std::tie(a.place.w, a.index) < std::tie(b.place.w, b.index);
   });
 
   // Neighbours of the order are joined while a subgrid holds them, by pieces of a layer; each group's tables
@@ -207,11 +218,7 @@ SubgridTask task_of(const SubTable& table) {
   task.first_run = table.first_run;
   task.n_runs = table.n_runs;
   task.n_visibilities = table.n_visibilities;
-  task.station_p = table.station_p;
-  task.station_q = table.station_q;
-  task.row_slot = table.row_slot;
-  task.chan_slot = table.chan_slot;
-  task.folded = table.folded != 0;
+  task.aterms = table.aterms;
   return task;
 }
 

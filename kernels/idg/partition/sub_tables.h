@@ -11,7 +11,7 @@
 
 namespace apsyn::idg {
 
-CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers);
+CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers, bool folds_apart = false);
 /// DataError that says why a box is refused.
 [[noreturn]] void refuse_box(const CutLimits& limits, const UvwBox& box);
 
@@ -30,8 +30,8 @@ struct SubTables {
 void cut_sub_tables(const CutLimits& limits, const CutRows& block, std::span<const std::uint32_t> rows,
                     SubTables& out);
 
-/// Joins sub-tables with few visibilities that lie close to each other, whatever their baselines; they come
-/// first. For blocks without A-terms.
+/// Joins sub-tables with few visibilities that lie close to each other and share their A-terms, whatever
+/// their baselines; they come first.
 void join_small(const CutLimits& limits, std::uint32_t few, unsigned n_threads, SubTables& tables);
 
 SubgridTask task_of(const SubTable& table);

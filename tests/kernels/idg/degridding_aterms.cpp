@@ -48,8 +48,10 @@ struct Aterms {
   Buffer<std::uint32_t, 2> station;
   Buffer<std::uint32_t, 1> row_slot, chan_slot;
   Buffer<std::complex<float>, 6> jones;
+  Buffer<std::uint32_t, 3> response;
 
-  Aterms(const Coverage& c, const IdgPlan& plan) {
+  /// `shared`: stations have the matrices of what kind() says.
+  Aterms(const Coverage& c, const IdgPlan& plan, bool shared = false) {
     constexpr std::size_t n_row_slots = 2, n_chan_slots = 2, n_stations = 4;
     const std::size_t side = plan.settings.subgrid;
     station.resize({c.n_row(), 2});
@@ -73,10 +75,19 @@ struct Aterms {
                               (static_cast<double>(y) - middle) * plan.coarse_m_rad());
               for (std::size_t i = 0; i < 4; ++i) jones(t, f, s, y, x, i) = std::complex<float>(exact[i]);
             }
+    if (!shared) return;
+    response.resize({n_row_slots, n_chan_slots, n_stations});
+    for (std::size_t t = 0; t < n_row_slots; ++t)
+      for (std::size_t f = 0; f < n_chan_slots; ++f)
+        for (std::size_t s = 0; s < n_stations; ++s)
+          response(t, f, s) = static_cast<std::uint32_t>(kind(t, s));
+  }
+  static std::size_t kind(std::size_t row_slot, std::size_t station) {
+    return station == 2 || (station == 1 && row_slot == 1) ? 1 : 0;
   }
   void into(GridBlock& block) const {
     block.station = station;
-    block.aterms = {row_slot, chan_slot, jones};
+    block.aterms = {row_slot, chan_slot, jones, response};
   }
 };
 
@@ -85,11 +96,12 @@ const std::vector<std::array<Complex, 4>> stokes_to_corr{
     {1, 0, 0, 1}, {1, 0, 0, -1}, {0, 1, 1, 0}, {0, Complex(0, 1), Complex(0, -1), 0}};
 
 Buffer<Complex, 3> predict_seen(const Coverage& c, const IdgPlan& plan, const Aterms& aterms,
-                                const Buffer<double, 3>& model) {
+                                const Buffer<double, 3>& model,
+                                const std::vector<std::array<Complex, 4>>& mix = stokes_to_corr) {
   auto degridder = make_degridder(test_device(), plan,
                                   {.n_data_planes = 4,
                                    .aterms = AtermMode::adjoint,
-                                   .mix = stokes_to_corr,
+                                   .mix = mix,
                                    .n_threads = 2,
                                    .grid_memory = test_grid_memory()});
   degridder->set_model(model);
@@ -103,8 +115,10 @@ Buffer<Complex, 3> predict_seen(const Coverage& c, const IdgPlan& plan, const At
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot_are_applied) {
-  const auto c = cover(600, 3, 1500, 8);
+namespace {
+
+void check_predictions(bool shared, const std::vector<std::array<Complex, 4>>& mix) {
+  const auto c = cover(600, 3, shared ? 60 : 1500, 8);  // so short that like baselines meet in subgrids
   const ImageGeometry geometry{200, 220, 120 * asec};
   const auto model = model_image(geometry, 4, 30, 19);
   std::vector<std::vector<DftSource>> sources;
@@ -117,8 +131,8 @@ BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot_are_applied) {
     settings.aterm_cells = 8;
     settings.precision = precision;
     const IdgPlan plan = make_idg_plan(geometry, settings, c.max_w_lambda, 1800);
-    const Aterms aterms(c, plan);
-    const auto data = predict_seen(c, plan, aterms, model);
+    const Aterms aterms(c, plan, shared);
+    const auto data = predict_seen(c, plan, aterms, model, mix);
     double error = 0, power = 0;
     for (std::size_t row = 0; row < c.n_row(); ++row)
       for (std::size_t chan = 0; chan < c.n_chan(); ++chan) {
@@ -129,9 +143,10 @@ BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot_are_applied) {
             const Complex value =
                 dft_visibility({source}, c.uvw_m(row, 0) * k, c.uvw_m(row, 1) * k, c.uvw_m(row, 2) * k);
             Jones brightness;
-            for (std::size_t i = 0; i < 4; ++i) brightness[i] = stokes_to_corr[stokes][i] * value;
+            for (std::size_t i = 0; i < 4; ++i) brightness[i] = mix[stokes][i] * value;
             auto jones = [&](std::size_t end) {
-              return exact_jones(aterms.row_slot(row), aterms.chan_slot(chan), aterms.station(row, end),
+              const std::size_t slot = aterms.row_slot(row), station = aterms.station(row, end);
+              return exact_jones(slot, aterms.chan_slot(chan), shared ? Aterms::kind(slot, station) : station,
                                  source.l, source.m);
             };
             const Jones seen = product(product(jones(0), brightness), adjoint(jones(1)));
@@ -147,6 +162,20 @@ BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot_are_applied) {
     // of float32.
     BOOST_CHECK_LE(std::sqrt(error / power), precision == Precision::single ? 1e-5 : 2e-7);
   }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot_are_applied) {
+  check_predictions(false, stokes_to_corr);
+}
+
+BOOST_AUTO_TEST_CASE(like_stations_are_predicted_together) {
+  check_predictions(true, stokes_to_corr);
+}
+
+BOOST_AUTO_TEST_CASE(planes_of_single_correlations_are_predicted) {
+  check_predictions(true, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}});
 }
 
 BOOST_AUTO_TEST_CASE(degridding_with_aterms_is_the_adjoint_of_gridding) {

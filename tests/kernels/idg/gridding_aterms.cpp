@@ -34,12 +34,13 @@ struct Observation : support::GridRows {
   std::size_t slot(std::size_t row, std::size_t chan) const {
     return row_slot.data()[row] * n_chan_slot + chan_slot.data()[chan];
   }
-  void sample(const IdgPlan& plan, const AtermFunction& aterm) {
+  /// Fills jones for as many responses, those of the stations unless `response` says otherwise.
+  void sample(const IdgPlan& plan, const AtermFunction& aterm, std::size_t n_response = n_station) {
     const std::size_t side = plan.settings.subgrid;
-    jones.resize({n_row_slot, n_chan_slot, n_station, side, side, 4});
+    jones.resize({n_row_slot, n_chan_slot, n_response, side, side, 4});
     const double middle = (static_cast<double>(side) - 1) / 2;
     for (std::size_t s = 0; s < n_row_slot * n_chan_slot; ++s)
-      for (std::size_t station_ = 0; station_ < n_station; ++station_)
+      for (std::size_t station_ = 0; station_ < n_response; ++station_)
         for (std::size_t y = 0; y < side; ++y)
           for (std::size_t x = 0; x < side; ++x) {
             const AtermMatrix a = aterm(station_, s, (middle - static_cast<double>(x)) * plan.coarse_l_rad(),
@@ -139,19 +140,21 @@ AtermMatrix constant(std::size_t station, std::size_t slot) {
 
 struct Errors {
   double worst_plane = 0, psf = 0;
+  std::uint64_t n_subgrids = 0;
 };
 
 /// Relative RMS over random pixels of every Stokes plane, and of the PSF.
-Errors grid_errors(const Observation& o, const IdgPlan& plan, AtermMode mode, const AtermFunction& aterm) {
+Errors grid_errors(const Observation& o, const IdgPlan& plan, AtermMode mode, const AtermFunction& aterm,
+                   const std::vector<std::array<Complex, 4>>& mix = stokes) {
   auto gridder = make_gridder(test_device(), plan,
                               {.n_data_planes = 4,
                                .psf = PsfPlane::last,
                                .aterms = mode,
-                               .mix = stokes,
+                               .mix = mix,
                                .n_threads = 2,
                                .grid_memory = test_grid_memory()});
   gridder->begin_pass({0, plan.n_layers});
-  gridder->grid(o.block());
+  const GridCounts counts = gridder->grid(o.block());
   gridder->end_pass();
   const auto image = gridder->take_images();
   BOOST_REQUIRE_EQUAL(image.extent(0), 5u);
@@ -175,11 +178,12 @@ Errors grid_errors(const Observation& o, const IdgPlan& plan, AtermMode mode, co
     }
   const auto psf = dft_image(ones, pixels);
   Errors errors;
+  errors.n_subgrids = counts.n_subgrids;
   for (std::size_t plane = 0; plane < 5; ++plane) {
     double error = 0, power = 0;
     for (std::size_t i = 0; i < pixels.size(); ++i) {
       Complex want = plane == 4 ? psf[i] : 0;
-      for (std::size_t c = 0; c < 4 && plane < 4; ++c) want += stokes[plane][c] * sky[i][c / 2][c % 2];
+      for (std::size_t c = 0; c < 4 && plane < 4; ++c) want += mix[plane][c] * sky[i][c / 2][c % 2];
       error += std::pow(image(plane, where[i][0], where[i][1]) - want.real(), 2);
       power += want.real() * want.real();
     }
@@ -237,6 +241,80 @@ BOOST_AUTO_TEST_CASE(beams_are_corrected_for) {
     BOOST_CHECK_LE(adjoint.worst_plane, precision == Precision::single ? 3e-6 : 1e-7);
     BOOST_CHECK_LE(normalised.worst_plane, precision == Precision::single ? 1e-5 : 1e-6);
     BOOST_CHECK_LE(adjoint.psf, plan.settings.accuracy);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(like_stations_are_gridded_together) {
+  // Two kinds of stations, and one that is of the other kind in the last slot. Planes XY and YX, which a
+  // folded visibility exchanges, must not be joined with those of others.
+  const std::vector<std::array<Complex, 4>> correlations{
+      {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+  auto o = observe(12, 40, 6);  // baselines so short that they meet
+  const auto kind = [](std::size_t station, std::size_t slot) -> std::size_t {
+    return station % 3 == 0 || (station == 1 && slot == 3) ? 1 : 0;
+  };
+  for (Precision precision : {Precision::single, Precision::double_}) {
+    const IdgPlan plan = plan_for({150, 121, 120 * asec}, precision, o.max_w_lambda);
+    const double width = static_cast<double>(plan.n_u) * plan.image.cell_rad;
+    const auto of_kind = [&](std::size_t which, std::size_t slot, double l, double m) {
+      return trigonometric(which, slot, l, m, width);
+    };
+    const auto aterm = [&](std::size_t station, std::size_t slot, double l, double m) {
+      return of_kind(kind(station, slot), slot, l, m);
+    };
+    o.response.resize({0, 0, 0});
+    o.sample(plan, aterm);
+    const Errors own = grid_errors(o, plan, AtermMode::adjoint, aterm);
+    o.sample(plan, of_kind, 2);
+    o.response.resize({n_row_slot, n_chan_slot, n_station});
+    for (std::size_t slot = 0; slot < n_row_slot * n_chan_slot; ++slot)
+      for (std::size_t station = 0; station < n_station; ++station)
+        o.response(slot / n_chan_slot, slot % n_chan_slot, station) =
+            static_cast<std::uint32_t>(kind(station, slot));
+    const Errors adjoint = grid_errors(o, plan, AtermMode::adjoint, aterm),
+                 normalised = grid_errors(o, plan, AtermMode::normalised, aterm),
+                 apart = grid_errors(o, plan, AtermMode::adjoint, aterm, correlations);
+    std::printf(
+        "like stations: adjoint %.2e, normalised %.2e, correlations %.2e, PSF %.2e; %llu, %llu of %llu "
+        "subgrids\n",
+        adjoint.worst_plane, normalised.worst_plane, apart.worst_plane, adjoint.psf,
+        static_cast<unsigned long long>(adjoint.n_subgrids),
+        static_cast<unsigned long long>(apart.n_subgrids), static_cast<unsigned long long>(own.n_subgrids));
+    BOOST_TEST(adjoint.n_subgrids < apart.n_subgrids);
+    BOOST_TEST(apart.n_subgrids < own.n_subgrids);
+    for (const Errors& errors : {adjoint, apart})
+      BOOST_CHECK_LE(errors.worst_plane, precision == Precision::single ? 3e-6 : 1e-7);
+    BOOST_CHECK_LE(normalised.worst_plane, precision == Precision::single ? 1e-5 : 1e-6);
+    BOOST_CHECK_LE(adjoint.psf, plan.settings.accuracy);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(like_stations_have_the_average_beam_of_each) {
+  auto o = observe(12, 400, 7);
+  const IdgPlan plan = plan_for({150, 121, 120 * asec}, Precision::single, o.max_w_lambda);
+  const double width = static_cast<double>(plan.n_u) * plan.image.cell_rad;
+  const auto of_kind = [&](std::size_t which, std::size_t slot, double l, double m) {
+    return trigonometric(which, slot, l, m, width);
+  };
+  for (AtermMode mode : {AtermMode::normalised, AtermMode::adjoint}) {
+    const auto average = [&] {
+      AverageBeam beam(plan, {.n_data_planes = 4, .aterms = mode, .mix = stokes, .n_threads = 3});
+      beam.add(o.block());
+      return std::pair(beam.finish(), beam.weight_sum());
+    };
+    o.response.resize({0, 0, 0});
+    o.sample(plan, [&](std::size_t station, std::size_t slot, double l, double m) {
+      return of_kind(station % 2, slot, l, m);
+    });
+    const auto own = average();
+    o.sample(plan, of_kind, 2);
+    o.response.resize({n_row_slot, n_chan_slot, n_station});
+    for (std::size_t i = 0; i < o.response.size(); ++i)
+      o.response.data()[i] = static_cast<std::uint32_t>(i % n_station % 2);
+    const auto shared = average();
+    BOOST_CHECK_CLOSE_FRACTION(shared.second, own.second, 1e-14);
+    for (std::size_t i = 0; i < own.first.size(); ++i)
+      BOOST_CHECK_CLOSE_FRACTION(shared.first.data()[i], own.first.data()[i], 1e-12);
   }
 }
 

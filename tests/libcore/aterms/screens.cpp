@@ -67,7 +67,6 @@ double worst(const AtermScreens& screens, const ImagingBlock& block, std::size_t
              const std::vector<double>& slot_hz) {
   double most = 0;
   BOOST_REQUIRE_EQUAL(screens.row_slot().size(), n_row);
-  BOOST_REQUIRE_EQUAL(screens.station().extent(0), n_row);
   BOOST_REQUIRE_EQUAL(screens.chan_slot().size(), block.channel_hz.size());
   for (std::size_t row = 0; row < n_row; ++row)
     for (std::size_t c = 0; c < block.channel_hz.size(); ++c)
@@ -76,11 +75,12 @@ double worst(const AtermScreens& screens, const ImagingBlock& block, std::size_t
             static_cast<std::size_t>(std::lround((block.time_mjd_s[first_row + row] - first_mjd_s) / step_s));
         const std::size_t station = block.station(first_row + row, i) % n_station;
         const std::complex<double> want = std::polar(1.0, kTecPhase / slot_hz[c] * tec(station, step));
+        const std::uint32_t response = screens.response()(screens.row_slot()[row], screens.chan_slot()[c],
+                                                          block.station(first_row + row, i));
         for (std::size_t pixel = 0; pixel < side * side; ++pixel)
           for (std::size_t k = 0; k < 4; ++k) {
-            const std::complex<float> got =
-                screens.jones()(screens.row_slot()[row], screens.chan_slot()[c], screens.station()(row, i),
-                                pixel / side, pixel % side, k);
+            const std::complex<float> got = screens.jones()(screens.row_slot()[row], screens.chan_slot()[c],
+                                                            response, pixel / side, pixel % side, k);
             most = std::max(most, std::abs(std::complex<double>(got) - (k == 0 || k == 3 ? want : 0.0)));
           }
       }
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(screens_take_as_many_slots_as_memory_has_room) {
       want.push_back(3 * std::min(n_slots, n_step - step));
     const auto taken = prepare_all(screens, block_of(five_hz, 0, n_step), their_slots);
     BOOST_TEST(taken == want, boost::test_tools::per_element());
-    BOOST_TEST(screens.jones().extent(0) == n_slots);
+    BOOST_TEST(screens.jones().extent(0) == (n_step - 1) % n_slots + 1);  // of the last call
     BOOST_TEST(screens.jones().extent(1) == 3u);
   }
 }
@@ -139,12 +139,62 @@ BOOST_AUTO_TEST_CASE(inputs_of_one_array_share_their_stations) {
   AtermScreens shared = same.open(1 << 20), apart = different.open(1 << 20);
   BOOST_TEST(shared.prepare(block_of({150e6}, 4, 1, 1), 0) == 3u);
   BOOST_TEST(shared.jones().extent(2) == n_station);
-  BOOST_TEST(shared.station()(2, 1) == 2u);
+  BOOST_TEST(shared.response()(0, 0, 2) == shared.response()(0, 0, n_station + 2));
   BOOST_TEST(apart.prepare(block_of({150e6}, 4, 1, 1), 0) == 3u);
-  BOOST_TEST(apart.jones().extent(2) == 2 * n_station);
-  BOOST_TEST(apart.station()(2, 1) == 5u);
+  BOOST_TEST(apart.response()(0, 0, n_station + 2) == 2u);
   for (AtermScreens* screens : {&shared, &apart})
     BOOST_TEST(worst(*screens, block_of({150e6}, 4, 1, 1), 0, 3, {150e6}) <= 2e-7);
+}
+
+BOOST_AUTO_TEST_CASE(stations_of_equal_matrices_share_a_response) {
+  // TEC of half a step for the second station: it is like the first in even steps and like the third in odd
+  // ones.
+  Screens set;
+  const auto axes =
+      joined(sky_axes(set.grid.centre, 16, 16, -2, 2),
+             {{"ANTENNA", n_station}, {"FREQ", 1, 150e6, 1e6}, {"TIME", n_step, first_mjd_s, step_s}});
+  set.folder.file("t.fits", cube_text(axes, -64, [](const auto& i) {
+                    return tec(i[2] == 1 ? (i[4] % 2 == 0 ? 0 : 2) : i[2], i[4]);
+                  }));
+  AtermScreens screens = set.open(1u << 30);
+  const ImagingBlock block = block_of(five_hz, 0, 4);
+  BOOST_TEST(screens.prepare(block, 0) == 12u);
+  BOOST_TEST(screens.jones().extent(2) == 2u);
+  for (std::size_t step = 0; step < 4; ++step)
+    for (std::size_t chan_slot = 0; chan_slot < 3; ++chan_slot) {
+      const auto own = screens.response()[screens.row_slot()[3 * step]][chan_slot];
+      BOOST_TEST(own[0] != own[2]);
+      BOOST_TEST(own[1] == own[step % 2 == 0 ? 0 : 2]);
+    }
+}
+
+/// Matrices of earlier slots stay when a later one has more responses.
+BOOST_AUTO_TEST_CASE(responses_grow_with_the_slots) {
+  Screens set;
+  const auto axes =
+      joined(sky_axes(set.grid.centre, 16, 16, -2, 2),
+             {{"ANTENNA", n_station}, {"FREQ", 1, 150e6, 1e6}, {"TIME", n_step, first_mjd_s, step_s}});
+  set.folder.file("t.fits", cube_text(axes, -64, [](const auto& i) {
+                    return tec(std::min<std::size_t>(i[2], i[4]), i[4]);
+                  }));
+  AtermScreens screens = set.open(1u << 30);
+  const ImagingBlock block = block_of(five_hz, 0, 4);
+  for (int again = 0; again < 2; ++again) {
+    BOOST_TEST(screens.prepare(block, 0) == 12u);
+    BOOST_TEST(screens.jones().extent(2) == 3u);
+    double most = 0;
+    for (std::size_t row = 0; row < 12; ++row)
+      for (std::size_t c = 0; c < 5; ++c)
+        for (std::size_t end = 0; end < 2; ++end) {
+          const std::size_t step = row / 3, station = block.station(row, end);
+          const std::uint32_t slot = screens.row_slot()[row], chan_slot = screens.chan_slot()[c];
+          const std::complex<double> got = screens.jones()(
+              slot, chan_slot, screens.response()(slot, chan_slot, station), side / 2, side / 2, 3);
+          most = std::max(most, std::abs(got - std::polar(1.0, kTecPhase / their_slots[c] *
+                                                                   tec(std::min(station, step), step))));
+        }
+    BOOST_TEST(most <= 2e-7);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

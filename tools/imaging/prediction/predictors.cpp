@@ -132,8 +132,7 @@ void ImagePredictor::predict(const PredictionBlock& block, View<std::complex<flo
       const std::size_t n_prepared = screens_->prepare(at, first);
       n = std::min(n_prepared, end - first);
       part = apsyn::rows_of(whole, first, n_prepared);
-      part.station = screens_->station();
-      part.aterms = {screens_->row_slot(), screens_->chan_slot(), screens_->jones()};
+      part.aterms = {screens_->row_slot(), screens_->chan_slot(), screens_->jones(), screens_->response()};
       part = apsyn::rows_of(part, 0, n);
     } else {
       n = end - first;

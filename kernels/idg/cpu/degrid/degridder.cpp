@@ -54,7 +54,8 @@ class CpuDegridder final : public Degridder {
     if (data.extent(0) != block.uvw_m.extent(0) || data.extent(1) != block.wavenumber.size() ||
         data.extent(2) != setup_.n_data_planes)
       throw std::invalid_argument("degridder: the data's shape is not the block's");
-    const Partition parts = partition(plan_, block, layers_, setup_.n_threads);
+    const Partition parts =
+        partition(plan_, block, layers_, setup_.n_threads, {.folds_apart = folds_apart(setup_)});
     parallel_for(setup_.n_threads, parts.tasks.size(), [&](std::size_t i, unsigned thread) {
       predictors_[thread].predict(block, parts, parts.tasks[i], {grids_, layers_.first}, data);
     });

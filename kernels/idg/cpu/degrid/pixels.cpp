@@ -140,7 +140,6 @@ struct MatrixLanes {
 
 template <class T>
 void apply_aterms_of(const AtermStage<T>& s) {
-  const T conjugate = s.folded ? -1 : 1;
   const auto& mix = *s.mix;
   auto pixel = [&](const JonesPixels& jones, std::size_t x, std::size_t y) {
     return jones.origin + static_cast<std::ptrdiff_t>(x) * jones.x_stride +
@@ -153,10 +152,9 @@ void apply_aterms_of(const AtermStage<T>& s) {
     for (std::size_t m = 0; m < mix.size(); ++m)
       for (std::size_t c = 0; c < 4; ++c) {
         weight[m][2 * c] = static_cast<T>(mix[m][c].real());
-        weight[m][2 * c + 1] = conjugate * static_cast<T>(mix[m][c].imag());
+        weight[m][2 * c + 1] = static_cast<T>(mix[m][c].imag());
       }
-    const auto sign_p = hn::OddEven(hn::Set(d, conjugate), hn::Set(d, T{1}));
-    const auto sign_q = hn::OddEven(hn::Set(d, -conjugate), hn::Set(d, T{1}));
+    const auto adjoint = hn::OddEven(hn::Set(d, T{-1}), hn::Set(d, T{1}));
     for (std::size_t x = 0; x < s.side; ++x) {
       const T* HWY_RESTRICT from = s.from + x * s.from_stride;
       T* HWY_RESTRICT to = s.to + x * s.to_stride;
@@ -167,8 +165,8 @@ void apply_aterms_of(const AtermStage<T>& s) {
           brightness = hn::MulAdd(hn::Set(d, from[2 * m]), w, brightness);
           brightness = hn::MulAdd(hn::Set(d, from[2 * m + 1]), times_i(d, w), brightness);
         }
-        const auto p = hn::Mul(sign_p, lanes.load(pixel(s.p, x, y)));
-        const auto q = hn::Mul(sign_q, lanes.load(pixel(s.q, x, y)));
+        const auto p = lanes.load(pixel(s.p, x, y));
+        const auto q = hn::Mul(adjoint, lanes.load(pixel(s.q, x, y)));
         const auto left = lanes.product(p, brightness, lanes.right);
         hn::StoreU(lanes.product(left, q, lanes.right_adjoint), d, to);
         from += s.n_values;
@@ -179,7 +177,7 @@ void apply_aterms_of(const AtermStage<T>& s) {
     using Matrix = AtermMatrix<T>;
     auto matrix = [&](const std::complex<float>* a) {
       auto value = [&](std::size_t i) {
-        return AtermValue<T>{static_cast<T>(a[i].real()), conjugate * static_cast<T>(a[i].imag())};
+        return AtermValue<T>{static_cast<T>(a[i].real()), static_cast<T>(a[i].imag())};
       };
       return Matrix{value(0), value(1), value(2), value(3)};
     };
@@ -189,9 +187,9 @@ void apply_aterms_of(const AtermStage<T>& s) {
         AtermValue<T> corr[4];
         for (std::size_t m = 0; m < mix.size(); ++m)
           for (std::size_t c = 0; c < 4; ++c)
-            corr[c] = corr[c] + AtermValue<T>{from[2 * m], from[2 * m + 1]} *
-                                    AtermValue<T>{static_cast<T>(mix[m][c].real()),
-                                                  conjugate * static_cast<T>(mix[m][c].imag())};
+            corr[c] = corr[c] +
+                      AtermValue<T>{from[2 * m], from[2 * m + 1]} *
+                          AtermValue<T>{static_cast<T>(mix[m][c].real()), static_cast<T>(mix[m][c].imag())};
         const Matrix seen = aterm_forward(
             matrix(pixel(s.p, x, y)), Matrix{corr[0], corr[1], corr[2], corr[3]}, matrix(pixel(s.q, x, y)));
         const AtermValue<T> all[4] = {seen.xx, seen.xy, seen.yx, seen.yy};

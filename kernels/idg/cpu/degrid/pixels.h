@@ -37,8 +37,7 @@ struct JonesPixels {
   std::ptrdiff_t x_stride = 0, y_stride = 0;
 };
 
-/// to [x][y][XX XY YX YY] = A_p (sum_s mix[s] from[s]) A_q^H, all but the pixels conjugated for a folded
-/// task.
+/// to [x][y][XX XY YX YY] = A_p (sum_s mix[s] from[s]) A_q^H.
 template <class T>
 struct AtermStage {
   std::size_t side = 0, n_values = 2;
@@ -46,7 +45,6 @@ struct AtermStage {
   std::size_t from_stride = 0;
   const std::vector<std::array<std::complex<double>, 4>>* mix = nullptr;
   JonesPixels p{}, q{};
-  bool folded = false;
   T* to = nullptr;
   std::size_t to_stride = 0;
 };

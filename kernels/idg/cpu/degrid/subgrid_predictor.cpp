@@ -41,6 +41,7 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridTables<T>& tables, const IdgS
       model_values_(2 * padded_planes(setup.n_image_planes())),
       values_(2 * padded_planes(setup.n_data_planes)),
       tracks_(tables.plan(), tables.plan().settings.accuracy * track_share, predicted_channel_cost) {
+  for (const auto& plane : setup.mix) folded_mix_.push_back(folded_mix(plane));
   const std::size_t side = tables.plan().settings.subgrid, half = side / 2;
   const std::size_t stride = round_up(side * model_values_, folded_product_columns<T>());
   rows_.resize({3, stride});
@@ -113,18 +114,18 @@ void SubgridPredictor<T>::load_pixels(const GridBlock& block, const SubgridTask&
 
   const bool aterms = !setup_.mix.empty();
   if (aterms) {
+    const idg::AtermKey& of = task.aterms;
     AtermStage<T> stage{side, model_values_};
-    auto jones = [&](std::size_t station) {
+    auto jones = [&](std::size_t response) {
       // Pixel x of the block lies at l = ((L - 1) / 2 - x) l_step, ours the other way round.
-      const auto* origin = &block.aterms.jones(task.row_slot, task.chan_slot, station, 0, side - 1, 0);
+      const auto* origin = &block.aterms.jones(of.row_slot, of.chan_slot, response, 0, side - 1, 0);
       return JonesPixels{origin, -4, static_cast<std::ptrdiff_t>(4 * side)};
     };
     stage.from = pixels_.data();
     stage.from_stride = stride;
-    stage.mix = &setup_.mix;
-    stage.p = jones(task.station_p);
-    stage.q = jones(task.station_q);
-    stage.folded = task.folded;
+    stage.mix = of.folded != 0 ? &folded_mix_ : &setup_.mix;
+    stage.p = jones(of.response_p);
+    stage.q = jones(of.response_q);
     stage.to = seen_.data();
     stage.to_stride = side * values_;
     apply_aterms(stage);

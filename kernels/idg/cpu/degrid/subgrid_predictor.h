@@ -74,6 +74,7 @@ class SubgridPredictor {
 
   const SubgridTables<T>& tables_;
   const IdgSetup& setup_;
+  std::vector<std::array<std::complex<double>, 4>> folded_mix_;  ///< [image plane]
   std::size_t model_values_, values_;  ///< real values of a cell and of a pixel after the A-terms
   TrackNodes<T> tracks_;
   TaskTables task_form_;

@@ -18,7 +18,7 @@ void SubgridPredictor<T>::interpolate_batch() {
               batch_);
 }
 
-/// data += a row's values, [chan][plane][re, im] of folded visibilities.
+/// data += a row's values, [chan][plane][re, im] of folded visibilities: with A-terms those of V^H.
 template <class T>
 template <class Out>
 void SubgridPredictor<T>::add_piece(const GridBlock& block, const Piece& piece, const T* values,
@@ -29,7 +29,11 @@ void SubgridPredictor<T>::add_piece(const GridBlock& block, const Piece& piece, 
   auto add = [&](std::complex<Out>& out, const T* value) {
     out += std::complex<Out>(static_cast<Out>(value[0]), static_cast<Out>(sign * value[1]));
   };
-  if (2 * n_out == values_) {
+  if (!setup_.mix.empty() && sign < 0) {
+    for (std::size_t i = 0; i < piece.n; ++i)
+      for (std::size_t plane = 0; plane < n_out; ++plane)
+        add(to[i * n_out + plane], values + i * values_ + 2 * exchanged_correlations[plane]);
+  } else if (2 * n_out == values_) {
     for (std::size_t i = 0; i < piece.n * n_out; ++i) add(to[i], values + 2 * i);
   } else {
     for (std::size_t i = 0; i < piece.n; ++i)

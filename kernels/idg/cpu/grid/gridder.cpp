@@ -23,6 +23,7 @@ class CpuGridder final : public Gridder {
       : plan_(plan),
         setup_(setup),
         n_threads_(setup.n_threads),
+        rules_{idg::kMaxVisibilities, folds_apart(setup)},
         tables_(plan, 0.4),
         grids_(plan, setup.n_planes(), setup.n_threads) {
     for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(tables_, setup);
@@ -43,7 +44,7 @@ class CpuGridder final : public Gridder {
     if (setup_.aterms != AtermMode::none &&
         (block.aterms.jones.extent(3) != side || block.aterms.jones.extent(4) != side))
       throw std::invalid_argument("gridder: the Jones matrices are not of the subgrid's pixels");
-    const Partition parts = partition(plan_, block, grids_.layers(), n_threads_, idg::kMaxVisibilities);
+    const Partition parts = partition(plan_, block, grids_.layers(), n_threads_, rules_);
     std::vector<SubgridPlace> places(parts.tasks.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = place_of(plan_, parts.tasks[i]);
     for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
@@ -59,7 +60,7 @@ class CpuGridder final : public Gridder {
 
   GridCounts count(const GridBlock& block) override {
     check_block(block, setup_);
-    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_, idg::kMaxVisibilities);
+    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_, rules_);
     return {parts.n_visibilities, parts.tasks.size()};
   }
 
@@ -72,6 +73,7 @@ class CpuGridder final : public Gridder {
   IdgPlan plan_;
   IdgSetup setup_;
   unsigned n_threads_;
+  JoinRules rules_;
   SubgridTables<T> tables_;
   HostGrids<T> grids_;
   std::vector<SubgridMaker<T>> makers_;  ///< one per thread

@@ -44,12 +44,11 @@ SubgridMaker<T>::SubgridMaker(const SubgridTables<T>& tables, const IdgSetup& se
   }
   channel_values_.resize({channel_rows_at_once * product_values(max_band_channels, 2 * 4) + 64 / sizeof(T)});
   row_values_.resize({max_track_rows * product_values(max_band_columns, 2 * 4)});
-  // A folded visibility is V^H: its correlations are conjugates, in the order XX YX XY YY.
-  for (const auto& plane : setup.mix)
-    for (std::size_t c = 0; c < 4; ++c) {
-      mix_.push_back(plane[c]);
-      folded_mix_.push_back(std::conj(plane[exchanged_correlations[c]]));
-    }
+  for (const auto& plane : setup.mix) {
+    mix_.insert(mix_.end(), plane.begin(), plane.end());
+    const auto folded = folded_mix(plane);
+    folded_mix_.insert(folded_mix_.end(), folded.begin(), folded.end());
+  }
   const FoldedShape largest = tables.shape(4);
   for (Buffer<T, 1>* each : {&image_, &sum_}) each->resize({largest.size()});
   screen_re_.resize({largest.rows, largest.columns});
@@ -106,13 +105,11 @@ void SubgridMaker<T>::screen_term(const SubgridTask& task, std::size_t term) {
 /// sum_ of the four correlations -> sum_ of the image planes.
 template <class T>
 void SubgridMaker<T>::undo_aterms(const GridBlock& block, const SubgridTask& task) {
-  auto jones = [&](std::uint32_t station) {
-    return &block.aterms.jones(task.row_slot, task.chan_slot, station, 0, 0, 0);
-  };
+  const idg::AtermKey& of = task.aterms;
   AtermStep<T> step{.shape = tables_.shape(4), .n_image = n_image_planes_, .mode = aterm_mode_};
-  step.p = jones(task.folded ? task.station_q : task.station_p);
-  step.q = jones(task.folded ? task.station_p : task.station_q);
-  step.mix = task.folded ? folded_mix_.data() : mix_.data();
+  step.p = &block.aterms.jones(of.row_slot, of.chan_slot, of.response_p, 0, 0, 0);
+  step.q = &block.aterms.jones(of.row_slot, of.chan_slot, of.response_q, 0, 0, 0);
+  step.mix = of.folded != 0 ? folded_mix_.data() : mix_.data();
   step.in = sum_.data();
   step.out = image_.data();
   apply_aterms(step);

@@ -24,9 +24,6 @@
 
 namespace apsyn {
 
-/// Correlations of V^T.
-constexpr std::size_t exchanged_correlations[4] = {0, 2, 1, 3};
-
 /// One thread's memory.
 template <class T>
 class SubgridMaker {

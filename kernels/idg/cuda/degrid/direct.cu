@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kDirectUnit, 4) direct(SumTask<T> task, int fi
   for (int p = 0; p < kPlanes; ++p) {
     // With A-terms a folded V is the adjoint matrix: XY and YX change places.
     const int plane = first_plane + p,
-              to = folded && own.folded && (plane == 1 || plane == 2) ? 3 - plane : plane;
+              to = folded && task.adjoint && (plane == 1 || plane == 2) ? 3 - plane : plane;
     task.out[slot * g.n_planes + to] = {sum[p].x, folded ? -sum[p].y : sum[p].y};
   }
 }

@@ -30,15 +30,14 @@ struct Geometry {
   double n_middle = 0, layer_step_lambda = 0, half_w_lambda = 0, kernel_beta = 0;
 };
 
-/// partition.h's task as the device sees it. With A-terms p and q are those of the folded visibilities.
+/// partition.h's task as the device sees it.
 struct Task {
   double centre_u, centre_v;  ///< uv cells
   double w_lambda, half_w_lambda;
   double layer_w_lambda;  ///< of its layer, or of the first that it reaches (w kernel)
   int start_u, start_v;   ///< first cell of the cut
   int layer;              ///< in the pass; of the w kernel's layers some may lie outside
-  int folded;
-  std::uint32_t station_p, station_q, row_slot, chan_slot;
+  idg::AtermKey aterms;
 };
 
 /// Consecutive channels of a row, or of a node.
@@ -127,7 +126,7 @@ struct ShapeTask {
   const Task* tasks;
   int n_tasks;
   const AtermMatrix<float>* jones;  ///< AtermBlock::jones, or null
-  int n_chan_slots, n_stations;
+  int n_chan_slots, n_responses;
   const ComplexOf<T>* mix;  ///< [image plane][4]
   ComplexOf<T>* pixels;
   float* scale;  ///< [task] power of two that brings the largest pixel near 4096
@@ -152,6 +151,7 @@ struct SumTask {
   const Unit* units;
   int n_units;
   std::uint32_t first_visibility;  ///< the one that `out` begins with
+  bool adjoint;                    ///< with A-terms: folded V are the adjoints of matrices XX XY YX YY
   ComplexOf<T>* out;               ///< [visibility][plane]
 };
 

@@ -42,11 +42,7 @@ __global__ void describe(DegridListPlan plan, TableContents contents, std::uint3
   out.start_u = wrap(centre.u - plan.side / 2, plan.n_u);
   out.start_v = wrap(centre.v - plan.side / 2, plan.n_v);
   out.layer = static_cast<int>(table.layer) - plan.first_layer;
-  out.folded = static_cast<int>(table.folded);
-  out.station_p = table.folded ? table.station_q : table.station_p;
-  out.station_q = table.folded ? table.station_p : table.station_q;
-  out.row_slot = table.row_slot;
-  out.chan_slot = table.chan_slot;
+  out.aterms = table.aterms;
   tasks[i] = out;
   const std::uint32_t n_places = contents.n_places(static_cast<std::uint32_t>(i));
   n_visibilities[i] = n_places;

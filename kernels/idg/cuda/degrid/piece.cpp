@@ -26,6 +26,7 @@ PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, De
                                   int device)
     : plan_(plan),
       setup_(setup),
+      folds_apart_(folds_apart(setup)),
       rows_way_(rows),
       fft_(plan.settings.subgrid,
            setup.n_image_planes() * (plan.w_handling == WHandling::kernel ? plan.n_terms : 1)),
@@ -127,7 +128,7 @@ void PiecePredictor<T>::cut(const GridBlock& block, Piece<T>& piece) {
 template <class T>
 bool PiecePredictor<T>::divide(Piece<T>& piece) {
   const idg::DeviceCutInput input = piece.rows->cut_input();
-  if (!cutter_.cut(idg::cut_limits(plan_, layers_), input, piece.tables)) return false;
+  if (!cutter_.cut(idg::cut_limits(plan_, layers_, folds_apart_), input, piece.tables)) return false;
   if (piece.tables.n_tables == 0) return true;
   if (node_limits_.error > 0) finder_.find(node_limits_, input, piece.tables, piece.tracks);
   lister_.list(list_plan_, piece.tables, &piece.tracks, piece.tasks);
@@ -235,7 +236,7 @@ void PiecePredictor<T>::predict_chunk(const Piece<T>& piece, const TaskChunk& ch
   ShapeTask<T> shape{};
   shape.jones = piece.rows->with_aterms() ? jones_.data() : nullptr;
   shape.n_chan_slots = int(piece.rows->n_chan_slots);
-  shape.n_stations = int(piece.rows->n_stations);
+  shape.n_responses = int(piece.rows->n_responses);
   shape.geometry = geometry_;
   shape.subgrids = subgrids_.data();
   shape.taper = taper_.data();
@@ -255,6 +256,7 @@ void PiecePredictor<T>::predict_chunk(const Piece<T>& piece, const TaskChunk& ch
   sum.tasks = tasks;
   sum.prepared = prepared_.data();
   sum.out = predicted_.data();
+  sum.adjoint = piece.rows->with_aterms();
   auto take = [&](Sum kind) {
     sum.units = of.units[int(kind)].data() + chunk.first_unit[int(kind)];
     sum.n_units = int(chunk.n_units[int(kind)]);

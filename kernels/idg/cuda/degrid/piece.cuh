@@ -93,6 +93,7 @@ class PiecePredictor {
 
   IdgPlan plan_;
   IdgSetup setup_;
+  bool folds_apart_;
   DegridRows rows_way_;
   Geometry geometry_{};
   DegridListPlan list_plan_{};

@@ -109,9 +109,10 @@ __global__ void __launch_bounds__(kThreads) shape(ShapeTask<T> task) {
     if (task.jones != nullptr) {
       // The Jones matrices' x runs west to east.
       const int at = pixel / side * side + side - 1 - pixel % side;
-      const std::size_t slot = std::size_t(own.row_slot) * task.n_chan_slots + own.chan_slot;
-      jones_p = widen<T>(task.jones[(slot * task.n_stations + own.station_p) * n_pixels + at]);
-      jones_q = widen<T>(task.jones[(slot * task.n_stations + own.station_q) * n_pixels + at]);
+      const idg::AtermKey& key = own.aterms;
+      const std::size_t slot = std::size_t(key.row_slot) * task.n_chan_slots + key.chan_slot;
+      jones_p = widen<T>(task.jones[(slot * task.n_responses + key.response_p) * n_pixels + at]);
+      jones_q = widen<T>(task.jones[(slot * task.n_responses + key.response_q) * n_pixels + at]);
     }
     for (int output = 0; output < g.n_outputs; ++output) {
       const std::size_t at = std::size_t(output) * n_pixels + pixel;
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kThreads) shape(ShapeTask<T> task) {
         continue;
       }
       const AtermMatrix<T> corr =
-          aterm_forward(jones_p, brightness(task, in + at, stride, own.folded != 0), jones_q);
+          aterm_forward(jones_p, brightness(task, in + at, stride, own.aterms.folded != 0), jones_q);
       put(0, {corr.xx.re, corr.xx.im});
       put(1, {corr.xy.re, corr.xy.im});
       put(2, {corr.yx.re, corr.yx.im});

@@ -38,7 +38,6 @@ __global__ void __launch_bounds__(kThreads, kPlanes == 1 ? 3 : 2)
   const Unit unit = task.units[blockIdx.x];
   const int n_visibilities = static_cast<int>(unit.n_visibilities);
   const auto half_w = static_cast<float>(task.tasks[unit.task].half_w_lambda);
-  const bool adjoint = task.tasks[unit.task].folded != 0;
   const float scale = task.scale[unit.task], unscale = 1 / scale;
   const Prepared<float>* prepared = task.prepared + unit.first_visibility;
   float2* out = task.out + std::size_t(unit.first_visibility - task.first_visibility) * kPlanes;
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(kThreads, kPlanes == 1 ? 3 : 2)
           if (tile < n_tiles - 1) continue;
         }
         // With A-terms a folded V is the adjoint matrix: XY and YX change places.
-        const int to = folded && adjoint && (plane == 1 || plane == 2) ? 3 - plane : plane;
+        const int to = folded && task.adjoint && (plane == 1 || plane == 2) ? 3 - plane : plane;
         stored[to] = {value.x * unscale, value.y * (folded ? -unscale : unscale)};
       }
     }

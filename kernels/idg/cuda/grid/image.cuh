@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/idg/cuda/complex.cuh"
+#include "kernels/idg/partition/sub_table.h"
 
 namespace apsyn::idg_cuda {
 
@@ -15,11 +16,7 @@ constexpr int kMaxMixed = 4;  ///< image planes that correlations are mixed to
 
 enum class DeviceAterms { none, normalised, adjoint };
 
-/// With A-terms: what the visibilities of a task share.
-struct AtermKey {
-  std::uint32_t station_p, station_q, row_slot, chan_slot;
-  int folded;
-};
+using idg::AtermKey;
 
 /// sums [task][term][plane][re cos_y, re sin_y, im cos_y, im sin_y][y][cos_x, sin_x][x].
 struct TaskSumsShape {
@@ -39,10 +36,10 @@ struct ImageTask {
   const double* n_from_middle;  ///< [y][x] n - n_middle of half the side; null: no screen
   const double* screen_lambda;  ///< [task] of its w from its layer's
   DeviceAterms aterms;
-  const float2* jones;                           ///< [row slot][chan slot][station][y][x][4], x to the west
-  const AtermKey* keys;                          ///< [task]
-  int n_chan_slots, n_stations, n_image_planes;  ///< with A-terms: image planes without the PSF's
-  double2 mix[kMaxMixed][4];
+  const float2* jones;                            ///< [row slot][chan slot][response][y][x][4], x to the west
+  const AtermKey* keys;                           ///< [task]
+  int n_chan_slots, n_responses, n_image_planes;  ///< with A-terms: image planes without the PSF's
+  double2 mix[kMaxMixed][4], folded_mix[kMaxMixed][4];
   ComplexOf<T>* images;  ///< [task][image plane][output][y][x]
 };
 /// With the PSF's.

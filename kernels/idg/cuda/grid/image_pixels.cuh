@@ -103,23 +103,23 @@ __device__ __forceinline__ void for_each_pixel(const ImageTask<T>& task, int own
     const AtermKey key = task.keys[own];
     const std::size_t pixels = std::size_t(task.side) * task.side,
                       slot =
-                          (std::size_t(key.row_slot) * task.n_chan_slots + key.chan_slot) * task.n_stations;
+                          (std::size_t(key.row_slot) * task.n_chan_slots + key.chan_slot) * task.n_responses;
+    const bool folded = key.folded != 0;
     for (int output = 0; output < task.n_outputs; ++output) {
       const bool apart = task.n_outputs > 1;
       const int first = apart ? output : 0, last = apart ? output + 1 : task.shape.n_terms;
       const Quad<T> xx = unfold(task, own, 0, first, last, y, x),
                     yy = unfold(task, own, 3, first, last, y, x);
-      // A folded visibility is V^H: its conjugate is in the planes already.
-      const Quad<T> xy = unfold(task, own, key.folded ? 2 : 1, first, last, y, x),
-                    yx = unfold(task, own, key.folded ? 1 : 2, first, last, y, x);
+      const Quad<T> xy = unfold(task, own, 1, first, last, y, x),
+                    yx = unfold(task, own, 2, first, last, y, x);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int at_y = place(i >> 1, y), at_x = place(i & 1, x);
         const std::size_t jones_pixel = std::size_t(at_y) * task.side + (task.side - 1 - at_x);
-        const AtermMatrix<T> p = load_jones<T>(
-            task.jones + ((slot + (key.folded ? key.station_q : key.station_p)) * pixels + jones_pixel) * 4);
-        const AtermMatrix<T> q = load_jones<T>(
-            task.jones + ((slot + (key.folded ? key.station_p : key.station_q)) * pixels + jones_pixel) * 4);
+        const AtermMatrix<T> p =
+            load_jones<T>(task.jones + ((slot + key.response_p) * pixels + jones_pixel) * 4);
+        const AtermMatrix<T> q =
+            load_jones<T>(task.jones + ((slot + key.response_q) * pixels + jones_pixel) * 4);
         const AtermMatrix<T> seen{xx.at[i >> 1][i & 1], xy.at[i >> 1][i & 1], yx.at[i >> 1][i & 1],
                                   yy.at[i >> 1][i & 1]};
         const AtermMatrix<T> sky = task.aterms == DeviceAterms::normalised ? aterm_normalised(p, seen, q)
@@ -128,8 +128,10 @@ __device__ __forceinline__ void for_each_pixel(const ImageTask<T>& task, int own
         for (int s = 0; s < task.n_image_planes; ++s) {
           Value<T> mixed{0, 0};
 #pragma unroll
-          for (int c = 0; c < 4; ++c)
-            mixed = mixed + Value<T>{T(task.mix[s][c].x), T(task.mix[s][c].y)} * values[c];
+          for (int c = 0; c < 4; ++c) {
+            const double2 mix = folded ? task.folded_mix[s][c] : task.mix[s][c];
+            mixed = mixed + Value<T>{T(mix.x), T(mix.y)} * values[c];
+          }
           store(s, output, at_y, at_x, mixed * screen);
         }
       }

@@ -159,8 +159,9 @@ bool DeviceCutter::cut(const CutLimits& limits, const DeviceCutInput& input, Dev
   }
   sort_rows(input);
   const std::uint32_t n_pieces = list_pieces(input);
-  const CutRows rows{input.uvw_m,    input.wavenumber, input.weight,   data,           input.n_chan,
-                     input.n_planes, input.station,    input.row_slot, input.chan_slot};
+  const CutRows rows{input.uvw_m,     input.wavenumber, input.weight,       data,
+                     input.n_chan,    input.n_planes,   input.station,      input.row_slot,
+                     input.chan_slot, input.response,   input.n_chan_slots, input.n_stations};
   double* share = share_.reserve(n_pieces);
   std::uint32_t* first_item = first_item_.reserve(n_pieces);
   measure_pieces<<<blocks_of(std::size_t(n_pieces) * 32), kThreads, 0, stream_>>>(
@@ -187,9 +188,8 @@ bool DeviceCutter::cut(const CutLimits& limits, const DeviceCutInput& input, Dev
   cut_.n_runs = counted.n_too;
   if (counted.refused != 0) return false;
   if (cut_.n_tables == 0) return true;
-  const bool joins = input.row_slot == nullptr;
   SubTable* tables = cut_.tables.reserve(cut_.n_tables);
-  VisibilityRun* runs = (joins ? cut_ : out).runs.reserve(cut_.n_runs);
+  VisibilityRun* runs = cut_.runs.reserve(cut_.n_runs);
   with_lanes(n_items, lanes_, [&](auto lanes) {
     write_tables<lanes.value><<<blocks_of(std::size_t(n_items) * lanes.value), kThreads, 0, stream_>>>(
         task, n_tables, n_runs, tables, runs);
@@ -197,8 +197,8 @@ bool DeviceCutter::cut(const CutLimits& limits, const DeviceCutInput& input, Dev
   launched("writing subgrids");
   out.n_tables = cut_.n_tables;
   out.n_runs = cut_.n_runs;
-  if (joins) join_small(limits, out);
-  order(limits, joins ? joined_.data() : tables, out);
+  join_small(limits, input, out);
+  order(limits, joined_.data(), out);
   return true;
 }
 

@@ -22,6 +22,9 @@ struct DeviceCutInput {
   const std::uint32_t* station;               ///< [row][p, q]; null: all rows are of one baseline
   const std::uint32_t *row_slot, *chan_slot;  ///< [row], [chan]; null without A-terms
   std::uint32_t n_row, n_chan, n_planes;      ///< n_planes: of the weights
+  const std::uint32_t* response = nullptr;    ///< AtermBlock::response, or null
+  /// Of the A-terms; n_stations of `response`, if there is one.
+  std::uint32_t n_row_slots = 0, n_chan_slots = 0, n_stations = 0, n_responses = 0;
 };
 
 /// A block's subgrids: Partition's tasks, and their runs.
@@ -59,7 +62,7 @@ class DeviceCutter {
   std::uint32_t last_of(const std::uint32_t* inclusive_sums, std::uint32_t n);
   void sort_rows(const DeviceCutInput& input);
   std::uint32_t list_pieces(const DeviceCutInput& input);
-  void join_small(const CutLimits& limits, DeviceTables& out);
+  void join_small(const CutLimits& limits, const DeviceCutInput& input, DeviceTables& out);
   void order(const CutLimits& limits, const SubTable* tables, DeviceTables& out);
 
   cudaStream_t stream_;

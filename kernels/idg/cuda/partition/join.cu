@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Small sub-tables of any baselines joined, and all put in order. Compiled without contracting products and
-// sums, like cuda/partition/cut.cu.
+// Small sub-tables of any baselines with the same A-terms joined, and all put in order. Compiled without
+// contracting products and sums, like cuda/partition/cut.cu.
+#include <stdexcept>
+
 #include "kernels/common/cuda/check.h"
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/idg/cuda/partition/cut.cuh"
@@ -17,15 +19,30 @@ __device__ __forceinline__ bool is_small(const SubTable& table) {
   return table.n_visibilities < kFewVisibilities;
 }
 
-/// Sorting by w, then u, then layer and v: the large ones to the end, as they were.
-enum class JoinKey { w, u, layer_v };
+/// Sorting by w, then A-terms, u, and layer and v: the large ones to the end, as they were.
+enum class JoinKey { w, aterms, u, layer_v };
+
+/// Bits of the numbers in an AtermKey.
+struct AtermBits {
+  int response, row_slot, chan_slot;
+  int all() const { return 1 + 2 * response + chan_slot + row_slot; }
+};
 __global__ void join_keys(CutLimits limits, const SubTable* tables, const std::uint32_t* order,
-                          std::uint32_t n, JoinKey which, int layer_bits, std::uint64_t* keys) {
+                          std::uint32_t n, JoinKey which, int layer_bits, AtermBits bits,
+                          std::uint64_t* keys) {
   const std::size_t i = this_thread();
   if (i >= n) return;
   const SubTable& table = tables[order[i]];
   if (!is_small(table)) {
-    keys[i] = which == JoinKey::layer_v ? std::uint64_t{1} << (32 + layer_bits) : 0xffffffffu;
+    keys[i] = which == JoinKey::layer_v  ? std::uint64_t{1} << (32 + layer_bits)
+              : which == JoinKey::aterms ? 0
+                                         : 0xffffffffu;
+    return;
+  }
+  if (which == JoinKey::aterms) {
+    const AtermKey& key = table.aterms;
+    const std::uint64_t slots = std::uint64_t(key.row_slot) << bits.chan_slot | key.chan_slot;
+    keys[i] = ((slots << bits.response | key.response_p) << bits.response | key.response_q) << 1 | key.folded;
     return;
   }
   const JoinPlace place = join_place(limits, table);
@@ -134,18 +151,21 @@ __global__ void take_in_order(const SubTable* tables, const std::uint32_t* order
 
 }  // namespace
 
-void DeviceCutter::join_small(const CutLimits& limits, DeviceTables& out) {
+void DeviceCutter::join_small(const CutLimits& limits, const DeviceCutInput& input, DeviceTables& out) {
   const std::uint32_t n = cut_.n_tables;
   const SubTable* tables = cut_.tables.data();
   const int layer_bits = bits_of(static_cast<std::uint64_t>(limits.last_layer));
+  const AtermBits bits{bits_of(input.n_responses), bits_of(input.n_row_slots), bits_of(input.n_chan_slots)};
+  if (bits.all() > 64) throw std::invalid_argument("gridder: too many slots and responses of A-terms");
   sort_.begin(n);
   auto sort = [&](JoinKey which, int n_bits) {
     join_keys<<<blocks_of(n), kThreads, 0, stream_>>>(limits, tables, sort_.order(), n, which, layer_bits,
-                                                      sort_.keys(n));
+                                                      bits, sort_.keys(n));
     launched("sorting subgrids");
     sort_.by_keys(n, n_bits);
   };
   sort(JoinKey::w, 32);
+  if (input.row_slot != nullptr) sort(JoinKey::aterms, bits.all());
   sort(JoinKey::u, 32);
   sort(JoinKey::layer_v, 33 + layer_bits);
   std::uint32_t *opens = opens_.reserve(n), *n_runs = n_runs_.reserve(n);

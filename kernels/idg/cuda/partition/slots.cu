@@ -143,14 +143,16 @@ __device__ __forceinline__ void prepare_visibility(const PrepareSlots<T>& task, 
   sincos_turns(w_turns + (w_m < 0 ? -path_turns : path_turns), sine, cosine);
   const T sign = w_m < 0 ? -1 : 1;
   const float* weights = block.weight + std::size_t(cell) * block.n_weight_planes;
+  const bool exchanged = block.adjoint && w_m < 0;
   for (int plane = 0; plane < task.n_planes; ++plane) {
     const bool psf = plane >= block.n_data_planes;
-    const T weight = weights[psf ? 0 : min(plane, block.n_weight_planes - 1)];
+    const int from = exchanged && (plane == 1 || plane == 2) ? 3 - plane : plane;
+    const T weight = weights[psf ? 0 : min(from, block.n_weight_planes - 1)];
     ComplexOf<T> out{0, 0};
     if (weight != 0) {
       T re = weight, im = 0;
       if (!psf) {
-        const float2 in = block.data[std::size_t(cell) * block.n_data_planes + plane];
+        const float2 in = block.data[std::size_t(cell) * block.n_data_planes + from];
         re = weight * in.x;
         im = weight * in.y * sign;
       }

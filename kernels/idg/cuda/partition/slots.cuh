@@ -51,6 +51,7 @@ struct BlockArrays {
   const float2* data;        ///< [row][chan][data plane]
   const float* weight;       ///< [row][chan][weight plane], one of all planes or one of each
   int n_chan, n_data_planes, n_weight_planes;
+  bool adjoint = false;  ///< data are matrices XX XY YX YY of A-terms, folded ones their adjoints
 };
 
 /// What is gridded instead of a block's rows (cuda/tracks/tracks.cuh): a node, or a row, and its channels.

@@ -87,8 +87,7 @@ __global__ void describe(ListPlan plan, TableContents contents, const std::uint3
   out.first_chunk = i == 0 ? 0 : end_chunk[i - 1];
   out.n_chunks = end_chunk[i] - out.first_chunk;
   tasks[i] = out;
-  keys[i] = {table.station_p, table.station_q, table.row_slot, table.chan_slot,
-             static_cast<int>(table.folded)};
+  keys[i] = table.aterms;
   screen_lambda[i] = centre.w_lambda - layer_w;
   placements[i] = {wrap(centre.v - plan.side / 2, plan.n_v), wrap(centre.u - plan.side / 2, plan.n_u)};
   layer[i] = table.layer;

@@ -42,7 +42,8 @@ struct Column {
 
   __device__ Column(const TrackValuesTask& task, const DeviceTrack& track, int column) {
     const BlockArrays& block = task.block;
-    const int plane = column % task.n_planes;
+    int plane = column % task.n_planes;
+    if (block.adjoint && track.folded && (plane == 1 || plane == 2)) plane = 3 - plane;
     chan = track.first_channel + column / task.n_planes;
     psf = plane >= block.n_data_planes;
     data = block.data + (psf ? 0 : plane);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <complex>
 #include <utility>
 
 #include "libcore/base/error.h"
@@ -18,9 +19,9 @@ BOOST_AUTO_TEST_SUITE(partition)
 namespace {
 
 void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRange& layers,
-           std::size_t& n_tasks) {
+           std::size_t& n_tasks, const JoinRules& rules = {}) {
   const GridBlock block = d.block(aterms);
-  const Partition parts = apsyn::partition(plan, block, layers, 2);
+  const Partition parts = apsyn::partition(plan, block, layers, 2, rules);
   Buffer<std::uint32_t, 2> seen({d.uvw_m.extent(0), d.wavenumber.size()});
   const bool all = layers.n == plan.n_layers;
   // Half of the free cells are below the cell before each visibility and above the one behind it.
@@ -52,9 +53,15 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
           wrong += std::abs(w - plan.layer_w_lambda(task.layer)) >
                    plan.half_w_lambda + plan.layer_slack_lambda + 1e-6;
         if (!aterms) continue;
-        wrong += task.station_p != d.station(run.row, 0) || task.station_q != d.station(run.row, 1);
-        wrong += task.row_slot != d.row_slot(run.row) || task.chan_slot != d.chan_slot(c);
-        wrong += task.folded != (sign < 0);
+        const std::uint32_t row_slot = d.row_slot(run.row), chan_slot = d.chan_slot(c);
+        const auto response = [&](std::size_t end) {
+          const std::uint32_t station = d.station(run.row, end);
+          return d.response.size() == 0 ? station : d.response(row_slot, chan_slot, station);
+        };
+        const std::size_t first = sign < 0 ? 1 : 0;
+        wrong += task.aterms.response_p != response(first) || task.aterms.response_q != response(1 - first);
+        wrong += task.aterms.row_slot != row_slot || task.aterms.chan_slot != chan_slot;
+        wrong += task.aterms.folded != (rules.folds_apart && sign < 0 ? 1 : 0);
       }
     }
     BOOST_CHECK_EQUAL(n, task.n_visibilities);
@@ -71,7 +78,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
   }
   BOOST_CHECK_EQUAL(n_wrong, 0u);
   n_tasks = parts.tasks.size();
-  const Partition other = apsyn::partition(plan, block, layers, 7);
+  const Partition other = apsyn::partition(plan, block, layers, 7, rules);
   BOOST_REQUIRE_EQUAL(other.tasks.size(), parts.tasks.size());
   for (std::size_t i = 0; i < parts.tasks.size(); ++i)
     BOOST_CHECK(other.tasks[i].centre_u == parts.tasks[i].centre_u &&
@@ -103,6 +110,64 @@ BOOST_AUTO_TEST_CASE(every_visibility_is_counted_once) {
                         reach * apsyn::partition(plan, d.block(false), {0, plan.n_layers}, 2).n_visibilities);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(baselines_of_like_stations_share_subgrids) {
+  for (const std::size_t n_time : {std::size_t{3}, std::size_t{60}}) {
+    ArrayRows d = observe_array(12, n_time, 16);
+    for (const double cell_rad : {1e-4, 2e-2}) {
+      if (cell_rad > 1e-3)  // an array so small that its baselines meet in subgrids of the whole sky
+        for (double& coordinate : d.uvw_m) coordinate /= 100;
+      const IdgPlan plan =
+          make_idg_plan({100, 100, cell_rad}, {.subgrid = 32, .kernel_padding = 14}, longest_w(d), 1e5);
+      const LayerRange layers{0, plan.n_layers};
+      std::size_t own = 0, of_two = 0, apart = 0, all_joined = 0, without = 0;
+      d.response.resize({0, 0, 0});
+      d.jones.resize({3, 2, 12, 1, 1, 4});
+      check(plan, d, true, layers, own);
+      share_responses(d);
+      check(plan, d, true, layers, of_two);
+      check(plan, d, true, layers, apart, {.folds_apart = true});
+      check(plan, d, true, layers, all_joined, {idg::kMaxVisibilities});
+      check(plan, d, false, layers, without);
+      BOOST_TEST(without < all_joined);
+      BOOST_TEST(all_joined <= of_two);
+      BOOST_TEST(of_two < apart);
+      BOOST_TEST(apart < own);
+    }
+  }
+}
+
+/// Alike in one slot: A-terms cut and join nothing, then.
+BOOST_AUTO_TEST_CASE(stations_that_are_all_alike_are_divided_as_without_aterms) {
+  ArrayRows d = observe_array(12, 20, 16);
+  d.row_slot.fill(0);
+  d.chan_slot.fill(0);
+  d.response.resize({1, 1, 12});
+  d.jones.resize({1, 1, 1, 1, 1, 4});
+  for (const double cell_rad : {1e-4, 2e-2}) {
+    const IdgPlan plan = make_idg_plan({100, 100, cell_rad}, {}, longest_w(d), 1e5);
+    const Partition want = apsyn::partition(plan, d.block(false), {0, plan.n_layers}, 2),
+                    got = apsyn::partition(plan, d.block(true), {0, plan.n_layers}, 2);
+    BOOST_REQUIRE_EQUAL(got.tasks.size(), want.tasks.size());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < want.tasks.size(); ++i)
+      wrong += got.tasks[i].centre_u != want.tasks[i].centre_u ||
+               got.tasks[i].centre_v != want.tasks[i].centre_v ||
+               got.tasks[i].w_lambda != want.tasks[i].w_lambda ||
+               got.tasks[i].first_run != want.tasks[i].first_run ||
+               got.tasks[i].n_visibilities != want.tasks[i].n_visibilities;
+    for (std::size_t i = 0; i < want.runs.size(); ++i) wrong += got.runs[i].row != want.runs[i].row;
+    BOOST_TEST(wrong == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(only_hermitian_mixes_join_folded_visibilities) {
+  using Complex = std::complex<double>;
+  const std::array<Complex, 4> i{0.5, 0, 0, 0.5}, v{0, Complex(0, -0.5), Complex(0, 0.5), 0}, xx{1, 0, 0, 0},
+      xy{0, 1, 0, 0};
+  BOOST_TEST(!folds_apart({.mix = {i, v, xx}}));
+  BOOST_TEST(folds_apart({.mix = {i, xy}}));
 }
 
 /// On either side of the borders between layers, and of what widens them.

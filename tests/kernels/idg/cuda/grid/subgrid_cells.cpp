@@ -130,7 +130,7 @@ double error_of(const Case& c, bool aterms) {
     task.aterms = DeviceAterms::adjoint;
     task.keys = keys.data();
     task.jones = jones.data();
-    task.n_chan_slots = task.n_stations = 1;
+    task.n_chan_slots = task.n_responses = 1;
     task.n_image_planes = 4;
     for (int i = 0; i < 4; ++i) task.mix[i][i] = {1, 0};
   }
