@@ -16,17 +16,19 @@ namespace {
 constexpr double kBusBytesPerSecond = 5e10;
 
 /// How often the paths of baselines, along time and along frequency, are cut by the borders of squares.
-double count_cuts(const IdgPlan& plan, const IdgWorkload& work, double share_of_time) {
+double count_cuts(const IdgPlan& plan, const IdgWorkload& work, double share_of_time,
+                  double share_of_channels = 1) {
   const double cells =
       static_cast<double>(plan.n_u) * plan.image.cell_rad / static_cast<double>(plan.bucket());
   return work.n_baselines * (share_of_time * work.time_track_lambda * cells + 1) *
-         (work.channel_track_lambda * cells + 1);
+         (share_of_channels * work.channel_track_lambda * cells + 1);
 }
 
-/// CPUs join what different baselines of a block have in a square and in as much of w as a subgrid takes: no
-/// more subgrids than there are of these, and than visibilities fill. Baselines are taken to become fewer by
-/// a factor of e with every tenth of the longest, and w to grow with their lengths. MWA-128T, a minute,
-/// squares of 10, 14, 18, 50 cells: 2500, 2080, 1820, 1160 for 2850, 2160, 1810, 1120 counted.
+/// CPUs join what different baselines of a block, and of a slot of A-terms, have in a square and in as much
+/// of w as a subgrid takes: no more subgrids than there are of these, and than visibilities fill. Baselines
+/// are taken to become fewer by a factor of e with every tenth of the longest, and w to grow with their
+/// lengths. MWA-128T, a minute, squares of 10, 14, 18, 50 cells: 2500, 2080, 1820, 1160 for 2850, 2160, 1810,
+/// 1120 counted.
 double count_joined(const IdgPlan& plan, const IdgWorkload& work) {
   constexpr double tenth = 0.1, block_values = 14e6;  // of a block as idg-grid reads it, all planes together
   constexpr int n_rings = 12;
@@ -37,7 +39,9 @@ double count_joined(const IdgPlan& plan, const IdgWorkload& work) {
   const double longest = outer, w_side = 2 * plan.max_task_half_w_lambda * longest / work.max_w_lambda;
   auto longer = [&](double length) { return std::exp(-length / (tenth * longest)); };
   const double blocks = std::ceil(work.n_visibilities * static_cast<double>(work.n_planes) / block_values),
-               cuts = count_cuts(plan, work, 1 / blocks), visibilities = work.n_visibilities / blocks;
+               times = blocks + std::max(0.0, work.n_row_slots - 1), bands = std::max(1.0, work.n_chan_slots),
+               cuts = count_cuts(plan, work, 1 / times, 1 / bands),
+               visibilities = work.n_visibilities / (times * bands);
   double n = 0;
   for (int ring = 0; ring < n_rings; ++ring) {
     const double inner = ring + 1 < n_rings ? outer / 2 : 0;
@@ -47,17 +51,17 @@ double count_joined(const IdgPlan& plan, const IdgWorkload& work) {
     n += std::max(places * (1 - std::exp(-share * cuts / places)), share * visibilities / 8192);
     outer = inner;
   }
-  return blocks * std::min(n, cuts);
+  return times * bands * std::min(n, cuts);
 }
 
 double estimate_subgrids(const IdgPlan& plan, const IdgWorkload& work) {
   const auto bucket = static_cast<double>(plan.bucket());
   const double least = work.n_visibilities / 8192;
   if (work.n_baselines == 0) return std::max(least, work.n_visibilities / 1000 * 20 / bucket);
-  const bool joined = work.device == Device::Kind::cpu && plan.settings.aterm_cells == 0 &&
-                      std::isfinite(work.max_u_lambda) && std::isfinite(work.max_v_lambda) &&
-                      work.max_u_lambda + work.max_v_lambda > 0 && work.max_w_lambda > 0 &&
-                      work.n_visibilities > 0;
+  const bool joined =
+      work.device == Device::Kind::cpu && (plan.settings.aterm_cells == 0 || work.n_row_slots > 0) &&
+      std::isfinite(work.max_u_lambda) && std::isfinite(work.max_v_lambda) &&
+      work.max_u_lambda + work.max_v_lambda > 0 && work.max_w_lambda > 0 && work.n_visibilities > 0;
   // Those of an interval of time may hold few visibilities each.
   const double most = work.n_visibilities / (joined && work.is_interval ? 1 : 32);
   return std::clamp(joined ? count_joined(plan, work) : count_cuts(plan, work, 1), least,

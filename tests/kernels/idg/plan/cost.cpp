@@ -48,6 +48,25 @@ BOOST_AUTO_TEST_CASE(cpus_join_what_baselines_have_in_a_square) {
   BOOST_CHECK_CLOSE_FRACTION(gpu_joined, gpu_apart, 1e-9);
 }
 
+// Counted: 4700 subgrids in each of five slots of 8 minutes where 7800 take all without A-terms.
+BOOST_AUTO_TEST_CASE(slots_of_aterms_do_not_share_subgrids) {
+  const IdgPlan plan = plan_for(64, 46, 8);
+  const auto subgrids_s = [&](double n_row_slots, double n_chan_slots) {
+    IdgWorkload work = minute();
+    work.n_row_slots = n_row_slots;
+    work.n_chan_slots = n_chan_slots;
+    return modelled_cost(plan, work).subgrids_s;
+  };
+  BOOST_CHECK_CLOSE_FRACTION(subgrids_s(1, 1), modelled_cost(plan_for(64, 46), minute()).subgrids_s, 1e-9);
+  double before = subgrids_s(1, 1);
+  for (const auto& [times, bands] : {std::pair{2.0, 1.0}, {2.0, 2.0}, {5.0, 2.0}}) {
+    const double own = subgrids_s(times, bands);
+    BOOST_CHECK_GT(own, 1.2 * before);
+    BOOST_CHECK_LE(own, times * bands * subgrids_s(1, 1));
+    before = own;
+  }
+}
+
 BOOST_AUTO_TEST_CASE(blocks_do_not_share_subgrids) {
   const IdgPlan plan = plan_for(64, 46);
   IdgWorkload ten = minute();
