@@ -81,15 +81,21 @@ void OpenImages::add(const Imager& imager, PreparedGroup& group, const std::vect
     std::size_t first_row = 0;  // of the part
     group.fields[f].for_each_part(block, whole, [&](GridBlock part) {
       const std::size_t n_rows = part.uvw_m.extent(0);
-      if (first_pass && beams_[f] && imager.ranks.root() && n_rows > 0)
-        beams_[f]->add(part, imager.source.info().stations[block.station(first_row, 0)].input);
+      std::future<void> averaged;
+      if (first_pass && beams_[f] && imager.ranks.root() && n_rows > 0) {
+        const std::size_t input = imager.source.info().stations[block.station(first_row, 0)].input;
+        averaged = std::async(n_threads_ > 1 ? std::launch::async : std::launch::deferred,
+                              [&beam = *beams_[f], input, part] { beam.add(part, input); });
+      }
       const RankShare::Rows own_rows = share.rows_of_part(first_row, n_rows, whole.uvw_m.extent(0));
       first_row += n_rows;
-      if (own_rows.n == 0) return;
-      if (own_rows.n < n_rows) part = rows_of(part, own_rows.skip, own_rows.n);
-      // Blocks are the same in every pass; the A-terms of their parts need not be.
-      part.id = group.n_passes() > 1 && !group.fields[f].screens ? ++last_id_ : 0;
-      gridders_[f]->grid(part);
+      if (own_rows.n > 0) {
+        if (own_rows.n < n_rows) part = rows_of(part, own_rows.skip, own_rows.n);
+        // Blocks are the same in every pass; the A-terms of their parts need not be.
+        part.id = group.n_passes() > 1 && !group.fields[f].screens ? ++last_id_ : 0;
+        gridders_[f]->grid(part);
+      }
+      if (averaged.valid()) averaged.get();
     });
   }
   if (summed.valid()) summed.get();
