@@ -4,7 +4,6 @@
 #include <casacore/tables/Tables/RefRows.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "libcore/formats/ms/cell_values.h"
@@ -77,31 +76,6 @@ void require_column(const casacore::Table& table, const std::string& path, const
   throw DataError("{}: no column {}: its data columns are:{}", path, name, others.empty() ? " none" : others);
 }
 
-/// Flagged samples and values that are not finite get a weight of 0 and the value 0; with keep_flagged, they
-/// keep the stored value if it is finite. Written with bit operations, so that the compiler can vectorise it.
-template <bool keep_flagged>
-void fold_values(const casacore::Complex* data, const casacore::Bool* flag, const float* weight,
-                 std::size_t n, std::complex<float>* to, float* to_weight) {
-  constexpr std::uint32_t kInfinity = 0x7f800000, kSign = 0x80000000;
-  const auto* flags = reinterpret_cast<const std::uint8_t*>(flag);
-  const auto* values = reinterpret_cast<const float*>(data);  // as complex numbers may be taken
-  auto* kept = reinterpret_cast<float*>(to);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto re = std::bit_cast<std::uint32_t>(values[2 * i]),
-               im = std::bit_cast<std::uint32_t>(values[2 * i + 1]),
-               w = std::bit_cast<std::uint32_t>(weight[i]);
-    // Read as an integer, a finite weight above 0 lies between 1 and the bits of infinity minus 1.
-    const bool valid =
-        (flags[i] == 0) & (w - 1 < kInfinity - 1) & ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
-    const std::uint32_t mask = valid ? ~std::uint32_t{0} : 0;
-    const bool finite = ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
-    const std::uint32_t value_mask = !keep_flagged ? mask : finite ? ~std::uint32_t{0} : 0;
-    kept[2 * i] = std::bit_cast<float>(re & value_mask);
-    kept[2 * i + 1] = std::bit_cast<float>(im & value_mask);
-    to_weight[i] = std::bit_cast<float>(w & mask);
-  }
-}
-
 /// 1 / sigma^2 of a row, [chan][corr], or the weight where sigma is 0; `step` from channel to channel of the
 /// weights.
 void weights_of_sigma(const float* sigma, const float* weight, std::size_t step, std::size_t n_corr,
@@ -111,6 +85,10 @@ void weights_of_sigma(const float* sigma, const float* weight, std::size_t step,
       const float s = sigma[i + corr];
       to[i + corr] = s == 0 ? weight[first + corr] : 1 / (s * s);
     }
+}
+
+const std::uint8_t* flag_bytes(const casacore::Bool* flag) {
+  return reinterpret_cast<const std::uint8_t*>(flag);
 }
 
 bool is_number(const double* uvw) {
@@ -334,8 +312,8 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
         for (std::size_t i = 0; i < n_values; ++i) repeated[i] = weight[i % n_corr];
         weight = repeated.data();
       }
-      keep_flagged_ ? fold_values<true>(data, flag, weight, n_values, to, to_weight)
-                    : fold_values<false>(data, flag, weight, n_values, to, to_weight);
+      (keep_flagged_ ? mask_cells_keeping_values : mask_cells)(data, flag_bytes(flag), weight, n_values, to,
+                                                               to_weight);
       if (!weighs) std::fill_n(to_weight, n_values, 0.0f);
       continue;
     }
@@ -355,7 +333,7 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
 
 bool MsCellReader::folds_in_place(const MsCells& cells) const {
   // Wanted rows rise: all that were read are wanted where the last of so many is the last one read.
-  return keep_flagged_ && !coordinates_alone_ && cells.spectrum && cells.sigma.empty() &&
+  return !coordinates_alone_ && cells.spectrum && cells.sigma.empty() &&
          cells.at.back() + 1 == cells.wanted.size() && cells.data.size() == cells.weight.size() &&
          are_in_order(*cells.description, meta_.products.size());
 }
@@ -366,18 +344,21 @@ void MsCellReader::fold_in_place(MsCells& cells, const MsScalars& scalars, View<
   for (std::size_t row = 0; row < n_rows; ++row) {
     casacore::Complex* data = cells.data.data() + row * n_values;
     float* weight = cells.weight.data() + row * n_values;
-    const auto* flag = cells.flag.data() + row * n_values;
-    if (!is_number(&uvw_m(row, 0))) {
-      std::fill_n(&uvw_m(row, 0), 3, 0.0);
+    const std::uint8_t* flag = flag_bytes(cells.flag.data() + row * n_values);
+    const bool placed = is_number(&uvw_m(row, 0)), weighs = !scalars.flag_row[cells.wanted[row]];
+    if (!placed) std::fill_n(&uvw_m(row, 0), 3, 0.0);
+    if (!placed || (!weighs && !keep_flagged_)) {
       std::fill_n(data, n_values, casacore::Complex(0, 0));
       std::fill_n(weight, n_values, 0.0f);
       continue;
     }
-    if (are_finite(reinterpret_cast<const float*>(data), 2 * n_values))
-      mask_weights(reinterpret_cast<const std::uint8_t*>(flag), n_values, weight);
+    if (!keep_flagged_)
+      mask_cells(data, flag, weight, n_values, data, weight);
+    else if (are_finite(reinterpret_cast<const float*>(data), 2 * n_values))
+      mask_weights(flag, n_values, weight);
     else
-      fold_values<true>(data, flag, weight, n_values, data, weight);
-    if (scalars.flag_row[cells.wanted[row]]) std::fill_n(weight, n_values, 0.0f);
+      mask_cells_keeping_values(data, flag, weight, n_values, data, weight);
+    if (!weighs) std::fill_n(weight, n_values, 0.0f);
   }
 }
 

@@ -133,8 +133,8 @@ class MsCellReader {
   /// may call it while others load other cells.
   void fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
             View<std::complex<float>, 3> data, View<float, 3> weight) const;
-  /// Whether the cells as they were loaded have the shape and the order of what fold() makes of them, which
-  /// then keeps most of their values: with keep_flagged alone.
+  /// Whether the cells as they were loaded have the shape and the order of what fold() makes of them, most of
+  /// whose values are the same.
   bool folds_in_place(const MsCells& cells) const;
   /// fold() of such cells, whose data and weight become [row][chan][product].
   void fold_in_place(MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m) const;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,42 @@ BOOST_AUTO_TEST_CASE(every_place_of_a_vector_is_looked_at) {
       }
 }
 
-// Values under flags stay, where they are finite; pieces and whole blocks are read by different code.
+BOOST_AUTO_TEST_CASE(cells_are_masked_at_every_place) {
+  int n_wrong = 0;
+  for (const std::size_t n : {1u, 7u, 8u, 9u, 33u})
+    for (std::size_t at = 0; at < n; ++at)
+      for (const float odd : kOdd)
+        for (int what = 0; what < 4; ++what) {
+          std::vector<std::complex<float>> values(n);
+          for (std::size_t i = 0; i < n; ++i) values[i] = {static_cast<float>(i), -2.0f};
+          std::vector<float> weight(n, 3.0f);
+          std::vector<std::uint8_t> flag(n, 0);
+          if (what == 0) values[at].real(odd);
+          if (what == 1) values[at].imag(odd);
+          if (what == 2) weight[at] = odd;
+          if (what == 3) flag[at] = 1;
+          for (const bool keep : {false, true}) {
+            std::vector<std::complex<float>> masked(n), there = values;
+            std::vector<float> masked_weight(n), weight_there = weight;
+            const auto mask = keep ? mask_cells_keeping_values : mask_cells;
+            mask(values.data(), flag.data(), weight.data(), n, masked.data(), masked_weight.data());
+            mask(there.data(), flag.data(), weight_there.data(), n, there.data(), weight_there.data());
+            for (std::size_t i = 0; i < n; ++i) {
+              const bool finite = std::isfinite(values[i].real()) && std::isfinite(values[i].imag()),
+                         good = finite && flag[i] == 0 && is_weight(weight[i]);
+              const std::complex<float> expected = (keep ? finite : good) ? values[i] : 0;
+              n_wrong += !same_bits(masked[i].real(), expected.real()) ||
+                         !same_bits(masked[i].imag(), expected.imag()) || masked[i] != there[i] ||
+                         !same_bits(masked_weight[i], good ? weight[i] : 0.0f) ||
+                         masked_weight[i] != weight_there[i];
+            }
+          }
+        }
+  BOOST_TEST(n_wrong == 0);
+}
+
+// Values under flags stay if they are asked for and finite; pieces and whole blocks are read by different
+// code.
 BOOST_AUTO_TEST_CASE(odd_cells_are_read_as_they_are_defined) {
   ScratchFolder folder;
   const std::string path = folder / "a.ms";
@@ -96,22 +132,27 @@ BOOST_AUTO_TEST_CASE(odd_cells_are_read_as_they_are_defined) {
   const auto weight = support::cells<float>(path, "WEIGHT_SPECTRUM");
   const auto flag = support::cells<casacore::Bool>(path, "FLAG");
   int n_wrong = 0, n_cells = 0;
+  bool keep_flagged = true;
   const auto compare = [&](std::size_t first, const auto& found, const auto& found_weight) {
     constexpr std::size_t kCell = 16;
     for (std::size_t i = 0; i < found.size(); ++i, ++n_cells) {
       const std::size_t at = first * kCell + i, row = at / kCell;
       const bool finite = std::isfinite(data[at].real()) && std::isfinite(data[at].imag()),
                  good = finite && row != 7 && row != 6 && !flag[at] && is_weight(weight[at]);
-      const std::complex<float> expected = finite && row != 7 ? data[at] : casacore::Complex(0, 0);
+      const bool stays = keep_flagged ? finite && row != 7 : good;
+      const std::complex<float> expected = stays ? data[at] : casacore::Complex(0, 0);
       n_wrong += found.data()[i] != expected || found_weight.data()[i] != (good ? weight[at] : 0.0f);
     }
   };
   // Straight from the files, through casacore, and of the other order of bytes, which is casacore's as well.
   const std::string swapped = folder / "swapped.ms";
   casacore::Table(path).deepCopy(swapped, casacore::Table::New, true, casacore::Table::BigEndian);
-  for (const auto& [name, alone] : {std::pair(path, false), {path, true}, {swapped, false}}) {
+  for (const auto& [name, alone, keep] :
+       {std::tuple(path, false, true), {path, true, true}, {swapped, false, true}, {path, false, false}}) {
+    keep_flagged = keep;
     MsSelection selection;
-    selection.autos = selection.keep_flagged = true;
+    selection.autos = true;
+    selection.keep_flagged = keep;
     selection.by_casacore_alone = alone;
     MeasurementSetReader reader(name, selection);
     MsRows rows;
