@@ -2,6 +2,7 @@
 // What the imaging sources share: correlation products -> planes of the wanted channels.
 #pragma once
 
+#include <complex>
 #include <vector>
 
 #include "libcore/formats/ms/measurement_set.h"
@@ -23,6 +24,14 @@ void resize_planes(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, s
 void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,
                  const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
                  ImagingBlock& block, std::size_t first_row = 0);
+
+/// The same for memory of [row][chan][plane].
+void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,
+                 const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
+                 std::complex<float>* out, float* out_weight);
+
+/// Whether any of the rows has to be moved to get to `centre`: then path_m of its block is not empty.
+bool moves_to_centre(const MsRows& rows, const std::vector<MsField>& fields, const SkyDirection& centre);
 
 /// Fills uvw_m and path_m of `block` with the rows' coordinates about `centre`. Returns the rows whose
 /// coordinates are no numbers: they are 0 in the block.
