@@ -32,6 +32,8 @@ class PlaneMix {
   static constexpr std::size_t kMost = 4;
   template <std::size_t n_terms, bool add>
   bool sum(const std::complex<float>* planes, std::size_t n, std::complex<float>* values) const;
+  template <bool add>
+  bool sum_pairs(const std::complex<float>* planes, std::size_t n, std::complex<float>* values) const;
 
   std::size_t n_products_, n_planes_, n_terms_ = 1;
   std::array<std::array<Term, kMost>, kMost> terms_{};  ///< [product]; factors of 0 behind its own
