@@ -4,8 +4,10 @@
 // copied twice, and the host keeps no visibilities.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -38,12 +40,38 @@ struct CellSums {
   double max_lambda = 0;             ///< largest finite |u| or |v| of these; 0 = none is finite
 };
 
+/// Where rows of a block are kept, one part after the other.
+struct KeptRows {
+  struct Range {
+    std::size_t part = 0, place = 0;  ///< and the first row in it
+    std::size_t first = 0, n = 0;     ///< in the block
+  };
+  std::vector<Range> ranges;
+};
+
 class KeptVisibilities {
  public:
   virtual ~KeptVisibilities() = default;
   /// Copies a block without A-terms, with the weights of the data. wavelength_m [chan]. The caller's memory
   /// is no longer read when it returns. False: there is no room, and nothing can be added any more.
   virtual bool add(const GridBlock& block, std::span<const double> wavelength_m) = 0;
+  /// add() in steps, for values that come in pieces from several threads: room for rows of a block, in the
+  /// order of the calls. Empty: there is none, and nothing can be added any more.
+  virtual KeptRows reserve(std::size_t n_row, View<const double, 1> wavenumber,
+                           std::span<const double> wavelength_m, bool with_path) = 0;
+  /// Writes data and weight, [row][chan][plane], of n rows from `first` on.
+  using Fill =
+      std::function<void(std::size_t first, std::size_t n, std::complex<float>* data, float* weight)>;
+  /// Takes rows first .. first + n - 1 of those reserved, which fill() writes where they travel from, a few
+  /// at a time. False: weights of some visibility differ from plane to plane, and keep_own_weights() is to be
+  /// called before all is begun anew.
+  virtual bool take(const KeptRows& rows, std::size_t first, std::size_t n, const Fill& fill) = 0;
+  /// Coordinates and stations of the rows that were reserved.
+  virtual void place(const KeptRows& rows, const GridBlock& block) = 0;
+  /// The weights of a row that was taken become 0.
+  virtual void drop(const KeptRows& rows, std::size_t row) = 0;
+  /// Forgets everything, and keeps weights of every plane from now on.
+  virtual void keep_own_weights() = 0;
   /// Before weigh().
   virtual CellSums sum_cells(const CellGeometry& geometry) = 0;
   /// Multiplies the weights by their factors, once, after the last block; returns the sums [plane].

@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 
+#include "libcore/imaging/plane_source.h"
 #include "libcore/visibility/imaging.h"
 
 namespace apsyn {
@@ -24,6 +25,9 @@ class BufferedSource final : public ImagingSource {
   const ImagingBlock* next(std::uint64_t max_bytes) override;
   std::uint64_t bytes() const override { return kept_bytes_; }
   void keep_none() override;
+  /// For whoever keeps the planes: after keep_none() and rewind(), instead of read() and next(). Null where
+  /// the source gives none away.
+  PlaneSource* plane_source() { return dynamic_cast<PlaneSource*>(source_.get()); }
   /// Frees all but info(), once everything has been read: nothing can be any more.
   void close();
 

@@ -7,13 +7,19 @@
 #include "libcore/base/log.h"
 #include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/blocks.h"
+#include "libcore/imaging/plane_source.h"
 #include "libcore/imaging/source.h"
 #include "libcore/visibility/stokes.h"
 
 namespace apsyn {
 namespace {
 
-class MsSource final : public ImagingSource {
+template <class T>
+View<const T, 3> rows_of(View<const T, 3> all, std::size_t first, std::size_t n) {
+  return {all.data() + first * all.extent(1) * all.extent(2), {n, all.extent(1), all.extent(2)}};
+}
+
+class MsSource final : public ImagingSource, public PlaneSource {
  public:
   MsSource(const std::vector<std::string>& paths, const ImagingSelection& selection)
       : n_threads_(selection.n_threads) {
@@ -69,6 +75,49 @@ class MsSource final : public ImagingSource {
   }
 
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override {
+    std::vector<std::size_t> without_place;
+    const bool any =
+        next_rows(block, max_bytes, without_place, [&](const Channels& channels, const auto& planes) {
+          resize_planes(block, rows_.ant1.size(), channels.size(), planes.size(), n_threads_);
+          readers_[current_]->read_cells(rows_, n_threads_,
+                                         [&](std::size_t first, const auto& data, const auto& weight) {
+                                           make_planes(data, weight, channels, planes, block, first);
+                                         });
+          return true;
+        });
+    for (const std::size_t row : without_place)
+      for (float& weight : block.weight.view()[row]) weight = 0;
+    return any;
+  }
+
+  bool give(ImagingBlock& block, std::uint64_t max_bytes, PlaneReceiver& to) override {
+    std::vector<std::size_t> without_place;
+    const bool any =
+        next_rows(block, max_bytes, without_place, [&](const Channels& channels, const auto& planes) {
+          MeasurementSetReader& reader = *readers_[current_];
+          const bool with_path = moves_to_centre(rows_, reader.fields(), info_.centre);
+          if (!to.begin(rows_.ant1.size(), block.channel_hz, with_path)) return false;
+          reader.read_cells(rows_, n_threads_, [&](std::size_t first, const auto& data, const auto& weight) {
+            to.take(first, data.extent(0),
+                    [&](std::size_t own, std::size_t n, std::complex<float>* values, float* weights) {
+                      make_planes(rows_of(data, own - first, n), rows_of(weight, own - first, n), channels,
+                                  planes, values, weights);
+                    });
+          });
+          return true;
+        });
+    for (const std::size_t row : without_place) to.drop(row);
+    return any;
+  }
+
+ private:
+  using Channels = std::vector<std::size_t>;
+
+  /// The next rows, whose cells read_cells(channels, planes) reads unless it returns false, which ends all;
+  /// everything else of `block`. without_place: rows whose coordinates are no numbers.
+  template <class ReadCells>
+  bool next_rows(ImagingBlock& block, std::uint64_t max_bytes, std::vector<std::size_t>& without_place,
+                 ReadCells read_cells) {
     for (; current_ < readers_.size(); ++current_) {
       MeasurementSetReader& reader = *readers_[current_];
       std::size_t bytes_per_row = 0;
@@ -82,23 +131,17 @@ class MsSource final : public ImagingSource {
         const auto& channel_hz = reader.spectral_windows()[static_cast<std::size_t>(rows_.spw)].channel_hz;
         const auto channels = channels_in(channel_hz, group_);
         if (channels.empty()) continue;
-        const std::vector<PlaneRecipe>& planes = planes_[current_];
-        resize_planes(block, rows_.ant1.size(), channels.size(), planes.size(), n_threads_);
-        reader.read_cells(rows_, n_threads_, [&](std::size_t first, const auto& data, const auto& weight) {
-          make_planes(data, weight, channels, planes, block, first);
-        });
-        name_stations(block);
         block.channel_hz.resize({channels.size()});
         for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
-        for (std::size_t row : move_to_centre(rows_, reader.fields(), info_.centre, block, n_threads_))
-          for (float& weight : block.weight.view()[row]) weight = 0;
+        if (!read_cells(channels, planes_[current_])) return false;
+        name_stations(block);
+        without_place = move_to_centre(rows_, reader.fields(), info_.centre, block, n_threads_);
         return true;
       }
     }
     return false;
   }
 
- private:
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double begin_s = infinity, end_s = -infinity;

@@ -118,6 +118,7 @@ void run(Tool& tool, const Options& asked) {
   Imager psf_imager{tool, of_psf, source, imager.planes, device, imager.grid_memory, imager.block_bytes};
   imager.ranks = psf_imager.ranks = tool.ranks();
   imager.own_rows = psf_imager.own_rows = takes_own_rows(imager);
+  imager.plane_source = psf_imager.plane_source = source.plane_source();
   for (Imager* each : {&imager, &psf_imager}) each->between_bytes = writing_bytes(*each, fields.size());
   const std::size_t n_intervals = options.imaging.intervals_out;
   if (groups.size() > 1)

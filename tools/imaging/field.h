@@ -15,6 +15,7 @@
 #include "libcore/base/view.h"
 #include "libcore/cli/tool.h"
 #include "libcore/imaging/intervals.h"
+#include "libcore/imaging/plane_source.h"
 #include "libcore/sky/rephase.h"
 #include "libcore/system/device.h"
 #include "libcore/system/ranks.h"
@@ -37,10 +38,11 @@ struct Imager {
   std::uint64_t filed_bytes = 0;       ///< size of all visibilities if some are kept in a file; 0: none are
   std::uint64_t between_bytes = 0;     ///< further memory between griddings
   double n_gridded = 0;
-  BeyondGrid beyond{};          ///< counts for the groups prepared so far that have their own weights
-  ImagingBlock block{};         ///< residuals on their way to the gridders; its memory is reused
-  Buffer<float, 3> weighted{};  ///< weights of the block that is being gridded; reused, too
-  Ranks ranks{};                ///< that share the gridding
+  BeyondGrid beyond{};                  ///< counts for the groups prepared so far that have their own weights
+  ImagingBlock block{};                 ///< residuals on their way to the gridders; its memory is reused
+  Buffer<float, 3> weighted{};          ///< weights of the block that is being gridded; reused, too
+  Ranks ranks{};                        ///< that share the gridding
+  PlaneSource* plane_source = nullptr;  ///< of `source`, where it gives its planes away
   /// Each of them reads rows of its own, which it grids into all layers, and images are added up. Otherwise
   /// all read all rows and share the layers, or the rows of each block.
   bool own_rows = false;

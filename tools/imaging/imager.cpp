@@ -230,7 +230,8 @@ void plan_passes(Imager& imager, PreparedGroup& own) {
     imager.block_bytes = kSmallBlock;
     imager.source.keep_none();
     own.found.blocks = {};
-    for_each_block(imager, own.group, [&](const ImagingBlock& block) { own.found.blocks.add(block); });
+    for_each_block(imager, own.group,
+                   [&](const ImagingBlock& block) { own.found.blocks.add(block, block.data.extent(2)); });
     own.passes.layers = layers();
   }
   if (own.passes.layers > 0) return;

@@ -2,7 +2,11 @@
 #include "tools/imaging/kept_on_device.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <future>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "kernels/idg/grid_memory.h"
@@ -18,6 +22,118 @@ namespace {
 /// threads.
 constexpr std::uint64_t kPassedOnBytes = 256'000'000;
 
+/// Tells how much of a stage its lifetime was.
+class PartTimer {
+ public:
+  PartTimer(Tool& tool, std::string part) : tool_(tool), part_(std::move(part)) {}
+  ~PartTimer() {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
+    tool_.part_of_stage(part_, taken.count());
+  }
+  PartTimer(const PartTimer&) = delete;
+  PartTimer& operator=(const PartTimer&) = delete;
+
+ private:
+  Tool& tool_;
+  std::string part_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+std::vector<double> wavelengths_m(View<const double, 1> channel_hz) {
+  std::vector<double> wavelength_m;
+  for (const double hz : channel_hz) wavelength_m.push_back(kSpeedOfLight_m_s / hz);
+  return wavelength_m;
+}
+
+/// Planes of one block on their way to the GPU, and how many of each row's are in use.
+class KeptPlanes final : public PlaneReceiver {
+ public:
+  KeptPlanes(KeptVisibilities& kept, std::size_t n_planes) : kept_(kept), n_planes_(n_planes) {}
+
+  bool begin(std::size_t n_rows, View<const double, 1> channel_hz, bool with_path) override {
+    n_chan_ = channel_hz.size();
+    n_used_.assign(n_rows, 0);
+    Buffer<double, 1> wavenumber({n_chan_});
+    for (std::size_t c = 0; c < n_chan_; ++c) wavenumber(c) = channel_hz(c) / kSpeedOfLight_m_s;
+    rows_ = kept_.reserve(n_rows, wavenumber, wavelengths_m(channel_hz), with_path);
+    has_room_ = !rows_.ranges.empty();
+    return has_room_;
+  }
+  void take(std::size_t first, std::size_t n, const Fill& fill) override {
+    const std::size_t row_values = n_chan_ * n_planes_;
+    const auto count = [&](std::size_t at, std::size_t n_filled, std::complex<float>* data, float* weight) {
+      fill(at, n_filled, data, weight);
+      for (std::size_t row = 0; row < n_filled; ++row)
+        n_used_[at + row] = count_used({weight + row * row_values, row_values});
+    };
+    if (!kept_.take(rows_, first, n, count)) alike_ = false;
+  }
+  void drop(std::size_t row) override {
+    n_used_[row] = 0;
+    kept_.drop(rows_, row);
+  }
+
+  bool has_room() const { return has_room_; }
+  /// Whether the weights so far are the same in all planes, or are kept of each.
+  bool alike() const { return alike_; }
+  /// Of the block that was given last.
+  KeptRows& rows() { return rows_; }
+  std::vector<std::uint32_t>& n_used() { return n_used_; }
+
+ private:
+  KeptVisibilities& kept_;
+  std::size_t n_planes_, n_chan_ = 0;
+  KeptRows rows_;
+  std::vector<std::uint32_t> n_used_;  ///< [row]
+  bool has_room_ = true;
+  std::atomic<bool> alike_{true};
+};
+
+/// Surveys a group whose source gives its planes to the GPU, a block while the next one is read. False: there
+/// is no room for all.
+bool survey_giving(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
+                   KeptVisibilities& kept, Survey& found) {
+  const std::size_t n_planes = imager.n_data_planes();
+  KeptPlanes planes(kept, n_planes);
+  ImagingBlock block, surveyed;
+  KeptRows rows;
+  std::vector<std::uint32_t> n_used;
+  BlockMover move;
+  std::future<void> behind;
+  imager.source.rewind(group);
+  while (planes.alike() && imager.plane_source->give(block, imager.block_bytes, planes)) {
+    if (behind.valid()) behind.get();
+    std::swap(block, surveyed);
+    std::swap(rows, planes.rows());
+    std::swap(n_used, planes.n_used());
+    behind = std::async(std::launch::async, [&] {
+      kept.place(rows, move(surveyed, {}, fields[0]));
+      found.add(surveyed, n_used, n_planes, fields, imager.threads());
+    });
+  }
+  if (behind.valid()) behind.get();
+  if (planes.alike()) return planes.has_room();
+  // Rare: products are flagged each by itself. What was read up to here is read again.
+  kept.keep_own_weights();
+  found = Survey(fields.size());
+  return survey_giving(imager, group, fields, kept, found);
+}
+
+/// The same for a source of blocks.
+bool survey_blocks(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
+                   KeptVisibilities& kept, Survey& found) {
+  BlockMover move;
+  imager.source.rewind(group);
+  while (const ImagingBlock* block = imager.source.next(imager.block_bytes)) {
+    const std::vector<double> wavelength_m = wavelengths_m(block->channel_hz);
+    std::future<bool> taken = std::async(
+        std::launch::async, [&] { return kept.add(move(*block, block->weight, fields[0]), wavelength_m); });
+    found.add(*block, fields, imager.threads());
+    if (!taken.get()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std::vector<Field>& fields) {
@@ -29,6 +145,7 @@ std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std
     return nullptr;
   imager.source.keep_none();
   imager.block_bytes = std::min(imager.block_bytes, kPassedOnBytes);
+  const PartTimer start(imager.tool, "start of the GPU");
   return keep_visibilities(imager.device, imager.n_data_planes(), device_room(imager.device).free_bytes / 2,
                            imager.threads());
 }
@@ -37,16 +154,10 @@ std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
                                      const std::vector<Field>& fields, ImageWeights* weights,
                                      KeptVisibilities& kept) {
   Survey found(fields.size());
-  BlockMover move;
-  std::vector<double> wavelength_m;
-  imager.source.rewind(group);
-  while (const ImagingBlock* block = imager.source.next(imager.block_bytes)) {
-    wavelength_m.clear();
-    for (const double hz : block->channel_hz) wavelength_m.push_back(kSpeedOfLight_m_s / hz);
-    std::future<bool> taken = std::async(
-        std::launch::async, [&] { return kept.add(move(*block, block->weight, fields[0]), wavelength_m); });
-    found.add(*block, fields, imager.threads());
-    if (!taken.get()) return std::nullopt;
+  {
+    const PartTimer reading(imager.tool, "reading");
+    const auto survey_all = imager.plane_source == nullptr ? survey_blocks : survey_giving;
+    if (!survey_all(imager, group, fields, kept, found)) return std::nullopt;
   }
   if (weights == nullptr) return found;
   CellSums cells = kept.sum_cells({weights->n_rows(), weights->n_columns(), imager.options.imaging.cell_rad,

@@ -18,8 +18,8 @@ namespace apsyn::imaging {
 /// intervals. From here on the host keeps none.
 std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std::vector<Field>& fields);
 
-/// As survey(), while the GPU takes the blocks; the sums of the weights are made there. No value: it has no
-/// room for all, and nothing has been added to the weights.
+/// Surveys like survey(), while the GPU takes the planes; the sums of the weights are made there. No value:
+/// it has no room for all, and nothing has been added to the weights.
 std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
                                      const std::vector<Field>& fields, ImageWeights* weights,
                                      KeptVisibilities& kept);

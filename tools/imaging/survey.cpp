@@ -45,10 +45,17 @@ void check_memory_for_weights(const Imager& imager) {
 
 }  // namespace
 
-void BlockSizes::add(const ImagingBlock& block) {
-  n_rows = std::max<std::uint64_t>(n_rows, block.data.extent(0));
-  n_visibilities = std::max<std::uint64_t>(n_visibilities, block.data.extent(0) * block.data.extent(1));
-  n_values = std::max<std::uint64_t>(n_values, block.data.size());
+std::uint32_t count_used(std::span<const float> weights) {
+  std::uint32_t n = 0;
+  for (const float weight : weights) n += weight != 0 ? 1 : 0;
+  return n;
+}
+
+void BlockSizes::add(const ImagingBlock& block, std::size_t n_planes) {
+  const std::uint64_t own_rows = block.uvw_m.extent(0), own_visibilities = own_rows * block.channel_hz.size();
+  n_rows = std::max(n_rows, own_rows);
+  n_visibilities = std::max(n_visibilities, own_visibilities);
+  n_values = std::max<std::uint64_t>(n_values, own_visibilities * n_planes);
   times.push_back(times_of_block(block));
 }
 
@@ -57,26 +64,45 @@ std::uint64_t BlockSizes::block_bytes() const {
 }
 
 void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads) {
-  blocks.add(block);
-  n_rows_read_ += static_cast<double>(block.data.extent(0));
-  n_cells_ += static_cast<double>(block.data.extent(0) * block.data.extent(1));
+  const std::size_t n_rows = block.weight.extent(0);
+  constexpr std::size_t kRows = 1 << 10;
+  n_used_.resize(n_rows);
+  parallel_for(n_threads, (n_rows + kRows - 1) / kRows, [&](std::size_t item, unsigned) {
+    for (std::size_t row = item * kRows; row < std::min(n_rows, (item + 1) * kRows); ++row)
+      n_used_[row] = count_used(std::as_const(block.weight).view()[row].span());
+  });
+  add(block, n_used_, block.weight.extent(2), fields, n_threads);
+}
+
+void Survey::add(const ImagingBlock& block, std::span<const std::uint32_t> n_used, std::size_t n_planes,
+                 const std::vector<Field>& fields, unsigned n_threads) {
+  blocks.add(block, n_planes);
+  n_rows_read_ += static_cast<double>(n_used.size());
+  n_cells_ += static_cast<double>(n_used.size() * block.channel_hz.size());
   const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
   const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
   const double k = (lowest + highest) / 2;
   const std::size_t n_rows = block.uvw_m.extent(0), n_fields = fields.size();
-  constexpr std::size_t kRows = 1 << 12;
+  constexpr std::size_t kRows = 1 << 10;
   rows_.resize(n_rows);
   moved_.resize(n_rows * n_fields);
   std::vector<std::vector<Vec3>> longest((n_rows + kRows - 1) / kRows, max_lambda_);
   // Threads do what does not depend on other rows; sums are made in the rows' order.
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    if (n_used[row] == 0) continue;
+    const std::uint64_t baseline = std::uint64_t{block.station(row, 0)} << 32 | block.station(row, 1);
+    const auto earlier = earlier_.replace(baseline, {block.uvw_m(row, 0), block.uvw_m(row, 1)});
+    rows_[row].follows = earlier.has_value();
+    if (earlier) rows_[row].earlier_m = *earlier;
+  }
   parallel_for(n_threads, longest.size(), [&](std::size_t item, unsigned) {
     for (std::size_t row = item * kRows; row < std::min(n_rows, (item + 1) * kRows); ++row) {
-      const View<const float, 2> weights = std::as_const(block.weight).view()[row];
-      const auto used = std::count_if(weights.begin(), weights.end(), [](float w) { return w != 0; });
       const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
-      rows_[row].n = static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
-      if (used == 0) continue;
-      rows_[row].length_m = std::hypot(uvw[0], uvw[1]);
+      Row& own = rows_[row];
+      own.n = static_cast<double>(n_used[row]) / static_cast<double>(n_planes);
+      if (n_used[row] == 0) continue;
+      own.length_m = std::hypot(uvw[0], uvw[1]);
+      if (own.follows) own.step_m = std::hypot(uvw[0] - own.earlier_m[0], uvw[1] - own.earlier_m[1]);
       for (std::size_t f = 0; f < n_fields; ++f) {
         const Vec3 there = fields[f].moved(uvw);
         for (std::size_t i = 0; i < 3; ++i)
@@ -89,20 +115,38 @@ void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields, un
     for (std::size_t f = 0; f < n_fields; ++f)
       for (std::size_t i = 0; i < 3; ++i) max_lambda_[f][i] = std::max(max_lambda_[f][i], part[f][i]);
   for (std::size_t row = 0; row < n_rows; ++row) {
-    const double n = rows_[row].n;
+    const Row& own = rows_[row];
+    const double n = own.n;
     if (n == 0) continue;
     for (std::size_t f = 0; f < n_fields; ++f) {
       const Moved& moved = moved_[row * n_fields + f];
       by_w_[f].add(moved.w_lambda, moved.length_lambda, n);
     }
     n_visibilities += n;
-    follow(block, row, k, highest - lowest);
+    // The mean lengths of tracks in the uv plane, along time and along frequency.
+    if (own.follows) time_track_ += own.step_m * k;
+    channel_track_ += own.length_m * (highest - lowest);
+    n_rows_ += 1;
   }
+}
+
+std::optional<EarlierRows::Uv> EarlierRows::replace(std::uint64_t baseline, const Uv& uv_m) {
+  std::size_t at = expected_;
+  bool is_new = false;
+  if (at >= last_.size() || last_[at].baseline != baseline) {
+    const auto [known, added] = place_.try_emplace(baseline, last_.size());
+    at = known->second;
+    is_new = added;
+  }
+  if (is_new) last_.push_back({baseline, uv_m});
+  expected_ = at + 1 == last_.size() ? 0 : at + 1;
+  const Uv before = std::exchange(last_[at].uv_m, uv_m);
+  return is_new ? std::nullopt : std::optional(before);
 }
 
 IdgWorkload Survey::workload(std::size_t field, std::size_t n_planes, const Device& device,
                              std::size_t n_intervals) const {
-  const std::size_t n_baselines = std::max(n_baselines_, last_.size());
+  const std::size_t n_baselines = std::max(n_baselines_, earlier_.n_baselines());
   const auto n = static_cast<double>(std::max<std::size_t>(1, n_baselines));
   const auto parts = static_cast<double>(n_intervals);
   return {.max_w_lambda = max_lambda_[field][2],
@@ -121,20 +165,10 @@ void Survey::sum_over_ranks() {
   std::array sums{n_visibilities, time_track_, channel_track_, n_rows_};
   add_for_all(sums);
   n_visibilities = sums[0], time_track_ = sums[1], channel_track_ = sums[2], n_rows_ = sums[3];
-  n_baselines_ = static_cast<std::size_t>(max_of_ranks(static_cast<double>(last_.size())));
+  n_baselines_ = static_cast<std::size_t>(max_of_ranks(static_cast<double>(earlier_.n_baselines())));
   for (Vec3& of_field : max_lambda_)
     for (double& lambda : of_field) lambda = max_of_ranks(lambda);
   for (WHistogram& of_field : by_w_) of_field.sum_over_ranks();
-}
-
-void Survey::follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span) {
-  const double u = block.uvw_m(row, 0), v = block.uvw_m(row, 1);
-  const std::uint64_t key = std::uint64_t{block.station(row, 0)} << 32 | block.station(row, 1);
-  const auto [place, first] = last_.try_emplace(key, std::array{u, v});
-  if (!first) time_track_ += std::hypot(u - place->second[0], v - place->second[1]) * wavenumber;
-  place->second = {u, v};
-  channel_track_ += rows_[row].length_m * span;
-  n_rows_ += 1;
 }
 
 Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,

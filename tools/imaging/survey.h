@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -26,12 +28,15 @@
 
 namespace apsyn::imaging {
 
+/// Number of the weights that are not 0.
+std::uint32_t count_used(std::span<const float> weights);
+
 /// Sizes of the largest blocks of visibilities, and the times of all.
 struct BlockSizes {
   std::uint64_t n_rows = 0, n_visibilities = 0, n_values = 0;  ///< maxima over all blocks
   std::vector<BlockTimes> times;                               ///< of each block, in their order
 
-  void add(const ImagingBlock& block);
+  void add(const ImagingBlock& block, std::size_t n_planes);
   /// Memory of one block as it is read.
   std::uint64_t block_bytes() const;
   /// Further memory for gridding or predicting a block: its imaging weights, coordinates about another
@@ -39,11 +44,33 @@ struct BlockSizes {
   std::uint64_t work_bytes() const { return n_values * sizeof(float) + n_rows * 200 + n_visibilities * 2; }
 };
 
+/// Where each baseline was last. Integrations mostly have the same baselines in the same order, so that the
+/// one that followed last time is looked at first.
+class EarlierRows {
+ public:
+  using Uv = std::array<double, 2>;
+  /// Where the baseline was, if it has been anywhere, before it is at `uv_m` now.
+  std::optional<Uv> replace(std::uint64_t baseline, const Uv& uv_m);
+  std::size_t n_baselines() const { return last_.size(); }
+
+ private:
+  struct Last {
+    std::uint64_t baseline;
+    Uv uv_m;
+  };
+  std::vector<Last> last_;  ///< in the order in which they came first
+  std::unordered_map<std::uint64_t, std::size_t> place_;
+  std::size_t expected_ = 0;
+};
+
 class Survey {
  public:
   explicit Survey(std::size_t n_fields) : max_lambda_(n_fields), by_w_(n_fields) {}
 
   void add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads);
+  /// A block whose planes are elsewhere. n_used [row]: its values with data, in all of n_planes planes.
+  void add(const ImagingBlock& block, std::span<const std::uint32_t> n_used, std::size_t n_planes,
+           const std::vector<Field>& fields, unsigned n_threads);
 
   /// Where processes read rows of their own: makes it that of the rows of all, but for `blocks` and load().
   void sum_over_ranks();
@@ -72,21 +99,23 @@ class Survey {
  private:
   /// The contribution of a row with data, before it is summed.
   struct Row {
-    double n = 0;         ///< visibilities with data
-    double length_m = 0;  ///< of (u, v)
+    double n = 0;          ///< visibilities with data
+    double length_m = 0;   ///< of (u, v)
+    bool follows = false;  ///< an earlier row of its baseline
+    EarlierRows::Uv earlier_m{};
+    double step_m = 0;  ///< from there
   };
   struct Moved {
     double w_lambda = 0, length_lambda = 0;
   };
-  /// Adds to the mean length of a baseline's track in the uv plane.
-  void follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span);
 
-  std::vector<Vec3> max_lambda_;                                   ///< of each field: |u|, |v|, |w|
-  std::vector<WHistogram> by_w_;                                   ///< of each field, at the middle frequency
-  std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
-  std::size_t n_baselines_ = 0;                                    ///< of all processes
+  std::vector<Vec3> max_lambda_;  ///< of each field: |u|, |v|, |w|
+  std::vector<WHistogram> by_w_;  ///< of each field, at the middle frequency
+  EarlierRows earlier_;
+  std::size_t n_baselines_ = 0;  ///< of all processes
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
   double n_rows_read_ = 0, n_cells_ = 0;  ///< numbers of rows and of cells, with or without data
+  std::vector<std::uint32_t> n_used_;     ///< [row] of a block
   std::vector<Row> rows_;                 ///< of a block
   std::vector<Moved> moved_;              ///< [row][field]
 };

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "libcore/formats/ms/measurement_set.h"
+#include "libcore/imaging/buffered_source.h"
+#include "libcore/imaging/plane_source.h"
 #include "libcore/imaging/prediction_target.h"
 #include "libcore/imaging/source.h"
 #include "libcore/sky/projection.h"
@@ -88,8 +90,6 @@ BOOST_AUTO_TEST_CASE(rows_whose_coordinates_are_no_numbers_have_no_weight) {
   }
 }
 
-// Two sets of parts of the band at the same two times, of which the second has data for less, and a later
-// one: images are of all that lies between the first integration's beginning and the last one's end.
 // Parts of the rows, as processes take them, are all of the rows, each once, and info() stays that of all.
 BOOST_AUTO_TEST_CASE(parts_of_a_source_are_all_its_rows) {
   const Scratch scratch;
@@ -121,6 +121,94 @@ BOOST_AUTO_TEST_CASE(parts_of_a_source_are_all_its_rows) {
   }
 }
 
+namespace {
+
+/// Puts together again what it is given.
+struct Receiver final : PlaneReceiver {
+  explicit Receiver(std::size_t rows_at_once) : at_once(rows_at_once) {}
+  bool begin(std::size_t n_rows, View<const double, 1> channel_hz, bool path) override {
+    with_path = path;
+    data.resize({n_rows, channel_hz.size(), 2});
+    weight.resize(data.shape());
+    return n_blocks++ < max_blocks;
+  }
+  void take(std::size_t first, std::size_t n, const Fill& fill) override {
+    for (std::size_t done = 0; done < n; done += at_once)
+      fill(first + done, std::min(at_once, n - done), &data(first + done, 0, 0), &weight(first + done, 0, 0));
+  }
+  void drop(std::size_t row) override {
+    for (float& each : weight.view()[row]) each = 0;
+    ++n_dropped;
+  }
+  std::size_t at_once, n_blocks = 0, max_blocks = 100, n_dropped = 0;
+  bool with_path = false;
+  Buffer<std::complex<float>, 3> data;
+  Buffer<float, 3> weight;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(planes_that_are_given_away_are_those_that_are_read) {
+  const Scratch scratch;
+  const std::vector<Baseline> baselines = all_baselines(9, false);
+  const std::size_t n_base = baselines.size();
+  Buffer<double, 2> uvw({n_base, 3});
+  Buffer<std::complex<float>, 3> data({n_base, 2, 2});
+  Buffer<float, 3> weight({n_base, 2, 2});
+  for (std::size_t i = 0; i < uvw.size(); ++i) uvw.data()[i] = 7.0 * static_cast<double>(i % 29);
+  uvw(3, 1) = std::numeric_limits<double>::infinity();
+  uvw(5, 0) = uvw(5, 1) = 1.7e308;  // numbers, but their sum is none
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    data.data()[i] = {static_cast<float>(i), 1};
+    weight.data()[i] = static_cast<float>(i % 5);
+  }
+  MeasurementSetWriter writer(scratch.path("a.ms"), small_set(9), false);
+  for (int t = 0; t < 3; ++t)
+    writer.write({.time_mjd_s = 5.2e9 + t,
+                  .interval_s = 1,
+                  .exposure_s = 1,
+                  .uvw_m = uvw,
+                  .baselines = &baselines,
+                  .data = data,
+                  .weight = weight});
+  writer.commit();
+  for (const std::optional<SkyDirection>& centre :
+       {std::optional<SkyDirection>(), {SkyDirection{0.9, -0.15}}}) {
+    const ImagingSelection selection{.planes = "I,Q", .centre = centre, .n_threads = 3};
+    auto source = open_imaging_source({scratch.path("a.ms")}, selection);
+    BufferedSource given(open_imaging_source({scratch.path("a.ms")}, selection), 0);
+    const ChannelGroup group = split_channels(source->info(), 1)[0];
+    source->rewind(group);
+    given.rewind(group);
+    BOOST_REQUIRE(given.plane_source() != nullptr);
+    Receiver receiver(5);
+    ImagingBlock block, around;
+    constexpr std::uint64_t kBytes = 8000;  // some blocks
+    while (source->read(block, kBytes)) {
+      BOOST_REQUIRE(given.plane_source()->give(around, kBytes, receiver));
+      BOOST_TEST(receiver.with_path == (block.path_m.size() > 0));
+      BOOST_TEST(receiver.data.view().span() == block.data.view().span(), boost::test_tools::per_element());
+      BOOST_TEST(receiver.weight.view().span() == block.weight.view().span(),
+                 boost::test_tools::per_element());
+      BOOST_TEST(around.uvw_m.view().span() == block.uvw_m.view().span(), boost::test_tools::per_element());
+      BOOST_TEST(around.path_m.view().span() == block.path_m.view().span(), boost::test_tools::per_element());
+      BOOST_TEST(around.station.view().span() == block.station.view().span(),
+                 boost::test_tools::per_element());
+      BOOST_TEST(around.time_mjd_s == block.time_mjd_s, boost::test_tools::per_element());
+    }
+    BOOST_TEST(receiver.n_blocks > 1u);
+    BOOST_TEST(receiver.n_dropped == 3u);
+    BOOST_TEST(!given.plane_source()->give(around, kBytes, receiver));
+    given.rewind(group);
+    receiver.n_blocks = 0;
+    receiver.max_blocks = 1;
+    BOOST_TEST(given.plane_source()->give(around, kBytes, receiver));
+    BOOST_TEST(!given.plane_source()->give(around, kBytes, receiver));
+  }
+}
+
+// Two sets of parts of the band at the same two times, of which the second has data for less, and a later
+// one: images are of all that lies between the first integration's beginning and the last one's end.
 BOOST_AUTO_TEST_CASE(times_and_exposure_span_all_sets) {
   const Scratch scratch;
   const std::vector<Baseline> baselines = all_baselines(3, false);

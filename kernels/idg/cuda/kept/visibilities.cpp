@@ -21,11 +21,8 @@ constexpr std::uint64_t kLongestPartBytes = 2'000'000'000;
 /// A part's tables count its visibilities with 31 bits.
 constexpr std::uint64_t kMaxCells = 0x7fffffff;
 
-std::uint64_t row_bytes(const GridBlock& block, std::size_t weight_planes) {
-  const std::size_t n_chan = block.wavenumber.size(), n_planes = block.weight.extent(2);
-  return n_chan * (n_planes * sizeof(float2) + weight_planes * sizeof(float)) + 4 * sizeof(double) +
-         2 * sizeof(std::uint32_t);
-}
+/// Pieces that a core's cache holds, and that are worth a transfer.
+constexpr std::uint64_t kSlotBytes = std::uint64_t{1} << 20;
 
 /// Behind what is in the array already.
 template <class T>
@@ -33,56 +30,79 @@ Transfer transfer_behind(Upload<T>& to, std::size_t n_before, const void* host, 
   return transfer_bytes(to.data() + n_before, idg::RowBytes(host, size * sizeof(T), 1, nullptr, 0));
 }
 
+/// Whether the weights of each visibility are the same in all planes, the first of which `firsts` gets.
+template <std::size_t n_planes>
+bool take_firsts(const float* weight, std::size_t n, float* firsts) {
+  std::uint32_t differing = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto first = std::bit_cast<std::uint32_t>(weight[i * n_planes]);
+    for (std::size_t p = 1; p < n_planes; ++p)
+      differing |= first ^ std::bit_cast<std::uint32_t>(weight[i * n_planes + p]);
+    firsts[i] = weight[i * n_planes];
+  }
+  return differing == 0;
+}
+bool take_firsts(const float* weight, std::size_t n, std::size_t n_planes, float* firsts) {
+  return n_planes == 2   ? take_firsts<2>(weight, n, firsts)
+         : n_planes == 3 ? take_firsts<3>(weight, n, firsts)
+                         : take_firsts<4>(weight, n, firsts);
+}
+
 }  // namespace
+
+std::uint64_t DeviceVisibilities::row_bytes(const RowShape& rows, std::size_t weight_planes) const {
+  return rows.wavenumber.size() * (n_planes_ * sizeof(float2) + weight_planes * sizeof(float)) +
+         4 * sizeof(double) + 2 * sizeof(std::uint32_t);
+}
 
 DeviceVisibilities::DeviceVisibilities(int device, std::size_t n_planes, std::uint64_t max_bytes,
                                        unsigned n_threads)
     : device_(device),
       n_threads_(n_threads),
       n_planes_(n_planes),
+      max_bytes_(max_bytes),
       part_bytes_(std::min(kLongestPartBytes, max_bytes / 16)),
       free_bytes_(max_bytes),
       uploader_(n_threads) {}
 
-DeviceVisibilities::Part* DeviceVisibilities::part_for(const GridBlock& block,
-                                                       std::span<const double> wavelength_m) {
+DeviceVisibilities::Part* DeviceVisibilities::part_for(const RowShape& wanted) {
   // Windows may alternate: each has a part that is not full.
   for (const auto& part : parts_)
     if (part->rows.n_row < part->max_row && part->rows.weight_planes == weight_planes_ &&
-        part->rows.with_path == (block.path_m.size() != 0) &&
-        std::equal(part->wavelength_m.begin(), part->wavelength_m.end(), wavelength_m.begin(),
-                   wavelength_m.end()))
+        part->rows.with_path == wanted.with_path &&
+        std::equal(part->wavelength_m.begin(), part->wavelength_m.end(), wanted.wavelength_m.begin(),
+                   wanted.wavelength_m.end()))
       return part.get();
-  return open(block, wavelength_m);
+  return open(wanted);
 }
 
-DeviceVisibilities::Part* DeviceVisibilities::open(const GridBlock& block,
-                                                   std::span<const double> wavelength_m) {
-  const std::uint64_t own_bytes = row_bytes(block, weight_planes_), n_chan = wavelength_m.size(),
-                      n_wanted = std::max<std::uint64_t>(block.uvw_m.extent(0), part_bytes_ / own_bytes),
+DeviceVisibilities::Part* DeviceVisibilities::open(const RowShape& wanted) {
+  const std::uint64_t own_bytes = row_bytes(wanted, weight_planes_), n_chan = wanted.wavelength_m.size(),
+                      n_wanted = std::max<std::uint64_t>(wanted.n_row, part_bytes_ / own_bytes),
                       n_row = std::min({n_wanted, free_bytes_ / own_bytes, kMaxCells / n_chan});
   if (n_row == 0) return nullptr;
   auto part = std::make_unique<Part>();
   DeviceRows& rows = part->rows;
   part->max_row = n_row;
-  part->wavelength_m.assign(wavelength_m.begin(), wavelength_m.end());
+  part->wavelength_m.assign(wanted.wavelength_m.begin(), wanted.wavelength_m.end());
   try {
     rows.n_chan = n_chan;
     rows.weight_planes = weight_planes_;
-    rows.with_path = block.path_m.size() != 0;
+    rows.with_path = wanted.with_path;
     rows.with_weight = true;
-    rows.with_station = block.station.size() != 0;
+    rows.with_station = wanted.with_station;
     rows.uvw.allocate(3 * n_row);
     if (rows.with_path) rows.path.allocate(n_row);
     if (rows.with_station) rows.station.allocate(2 * n_row);
     rows.data.allocate(n_row * n_chan * n_planes_);
     rows.weight.allocate(n_row * n_chan * weight_planes_);
-    rows.wavenumber.copy(block.wavenumber.data(), n_chan);
+    rows.wavenumber.copy(wanted.wavenumber.data(), n_chan);
     part->wavelength_there = uploaded(part->wavelength_m);
   } catch (const DeviceError&) {
     return nullptr;
   }
   free_bytes_ -= n_row * own_bytes;
+  std::lock_guard lock(parts_lock_);
   parts_.push_back(std::move(part));
   return parts_.back().get();
 }
@@ -115,7 +135,9 @@ bool DeviceVisibilities::add(const GridBlock& block, std::span<const double> wav
   cuda_check(cudaSetDevice(device_), "choosing the device");
   const std::size_t n_row = block.uvw_m.extent(0);
   for (std::size_t first = 0; first < n_row && !full_;) {
-    Part* part = part_for(rows_of(block, first, n_row - first), wavelength_m);
+    const RowShape left{n_row - first, block.wavenumber, wavelength_m, block.path_m.size() != 0,
+                        block.station.size() != 0};
+    Part* part = part_for(left);
     full_ = part == nullptr;
     if (full_) break;
     const std::size_t n = std::min(n_row - first, part->max_row - part->rows.n_row);
@@ -125,7 +147,7 @@ bool DeviceVisibilities::add(const GridBlock& block, std::span<const double> wav
     }
     weight_planes_ = n_planes_;  // from here on every plane has its own weights
     if (parts_.back()->rows.n_row == 0) {
-      free_bytes_ += parts_.back()->max_row * row_bytes(block, 1);
+      free_bytes_ += parts_.back()->max_row * row_bytes(left, 1);
       parts_.pop_back();
     }
   }
@@ -134,9 +156,156 @@ bool DeviceVisibilities::add(const GridBlock& block, std::span<const double> wav
   return !full_;
 }
 
+KeptRows DeviceVisibilities::reserve(std::size_t n_row, View<const double, 1> wavenumber,
+                                     std::span<const double> wavelength_m, bool with_path) {
+  cuda_check(cudaSetDevice(device_), "choosing the device");
+  make_slots(wavelength_m.size() * n_planes_ * (sizeof(float2) + sizeof(float)));
+  KeptRows result;
+  for (std::size_t first = 0; first < n_row && !full_;) {
+    Part* part = part_for({n_row - first, wavenumber, wavelength_m, with_path, true});
+    full_ = part == nullptr;
+    if (full_) return {};
+    const auto number = static_cast<std::size_t>(
+        std::find_if(parts_.begin(), parts_.end(), [&](const auto& each) { return each.get() == part; }) -
+        parts_.begin());
+    const std::size_t n = std::min(n_row - first, part->max_row - part->rows.n_row);
+    result.ranges.push_back({number, part->rows.n_row, first, n});
+    part->rows.n_row += n;
+    first += n;
+  }
+  return result;
+}
+
+void DeviceVisibilities::make_slots(std::uint64_t row_bytes) {
+  if (row_bytes <= slot_bytes_) return;
+  cuda_check(cudaStreamSynchronize(pieces_.get()), "copying to the device");
+  // Each thread fills one while another one travels; a few are left for those that come at the same time.
+  const std::size_t n_slots = 2 * std::size_t{n_threads_} + 2;
+  slot_bytes_ = std::max(kSlotBytes, row_bytes);
+  slot_memory_ = PinnedRing();
+  slot_memory_ = PinnedRing(slot_bytes_ * n_slots, n_threads_);
+  slots_ = std::vector<Slot>(n_slots);
+  free_slots_.clear();
+  for (std::size_t i = 0; i < n_slots; ++i) {
+    slots_[i].memory = slot_memory_.get() + i * slot_bytes_;
+    free_slots_.push_back(&slots_[i]);
+  }
+}
+
+DeviceVisibilities::Part& DeviceVisibilities::part(std::size_t number) {
+  std::lock_guard lock(parts_lock_);
+  return *parts_[number];
+}
+
+bool DeviceVisibilities::take(const KeptRows& rows, std::size_t first, std::size_t n, const Fill& fill) {
+  cuda_check(cudaSetDevice(device_), "choosing the device");
+  bool alike = true;
+  for (const KeptRows::Range& range : rows.ranges) {
+    const std::size_t begin = std::max(first, range.first), end = std::min(first + n, range.first + range.n);
+    if (begin >= end) continue;
+    Part& own = part(range.part);
+    const std::size_t row_bytes = own.rows.n_chan * n_planes_ * (sizeof(float2) + sizeof(float)),
+                      at_once = std::max<std::size_t>(1, slot_bytes_ / row_bytes);
+    for (std::size_t at = begin; at < end; at += at_once)
+      alike =
+          take_piece(own, range.place + (at - range.first), at, std::min(at_once, end - at), fill) && alike;
+  }
+  return alike;
+}
+
+bool DeviceVisibilities::take_piece(Part& part, std::size_t place, std::size_t first, std::size_t n,
+                                    const Fill& fill) {
+  DeviceRows& rows = part.rows;
+  const std::size_t n_cells = n * rows.n_chan, before = place * rows.n_chan,
+                    weight_planes = rows.weight_planes;
+  Slot* slot = nullptr;
+  {
+    std::unique_lock lock(slots_lock_);
+    slot_free_.wait(lock, [&] { return !free_slots_.empty(); });
+    slot = free_slots_.front();
+    free_slots_.pop_front();
+  }
+  const auto give_back = [&] {
+    std::lock_guard lock(slots_lock_);
+    free_slots_.push_back(slot);
+    slot_free_.notify_one();
+  };
+  bool alike = true;
+  try {
+    slot->sent.wait();
+    auto* data = reinterpret_cast<std::complex<float>*>(slot->memory);
+    auto* weight = reinterpret_cast<float*>(data + n_cells * n_planes_);
+    if (weight_planes == n_planes_) {
+      fill(first, n, data, weight);
+    } else {
+      thread_local std::vector<float> own;
+      own.resize(n_cells * n_planes_);
+      fill(first, n, data, own.data());
+      alike = take_firsts(own.data(), n_cells, n_planes_, weight);
+    }
+    cuda_check(cudaMemcpyAsync(rows.data.data() + before * n_planes_, data,
+                               n_cells * n_planes_ * sizeof(float2), cudaMemcpyHostToDevice, pieces_.get()),
+               "copying to the device");
+    cuda_check(
+        cudaMemcpyAsync(rows.weight.data() + before * weight_planes, weight,
+                        n_cells * weight_planes * sizeof(float), cudaMemcpyHostToDevice, pieces_.get()),
+        "copying to the device");
+    slot->sent.record(pieces_.get());
+  } catch (...) {
+    give_back();
+    throw;
+  }
+  give_back();
+  return alike;
+}
+
+void DeviceVisibilities::place(const KeptRows& rows, const GridBlock& block) {
+  cuda_check(cudaSetDevice(device_), "choosing the device");
+  for (const KeptRows::Range& range : rows.ranges) {
+    DeviceRows& to = part(range.part).rows;
+    std::vector<Transfer> all{
+        transfer_behind(to.uvw, 3 * range.place, &block.uvw_m(range.first, 0), 3 * range.n),
+        transfer_behind(to.station, 2 * range.place, &block.station(range.first, 0), 2 * range.n)};
+    if (to.with_path)
+      all.push_back(transfer_behind(to.path, range.place, &block.path_m(range.first), range.n));
+    uploader_.send(all);
+  }
+  uploader_.settle();
+}
+
+void DeviceVisibilities::drop(const KeptRows& rows, std::size_t row) {
+  for (const KeptRows::Range& range : rows.ranges) {
+    if (row < range.first || row >= range.first + range.n) continue;
+    DeviceRows& own = part(range.part).rows;
+    const std::size_t row_weights = own.n_chan * own.weight_planes;
+    cuda_check(cudaMemsetAsync(own.weight.data() + (range.place + row - range.first) * row_weights, 0,
+                               row_weights * sizeof(float), pieces_.get()),
+               "clearing weights");
+  }
+}
+
+void DeviceVisibilities::keep_own_weights() {
+  cuda_check(cudaSetDevice(device_), "choosing the device");
+  cuda_check(cudaDeviceSynchronize(), "copying to the device");
+  parts_.clear();
+  weight_planes_ = n_planes_;
+  free_bytes_ = max_bytes_;
+  full_ = false;
+}
+
+DeviceVisibilities::~DeviceVisibilities() {
+  cudaStreamSynchronize(pieces_.get());  // it reads the slots
+}
+
+void DeviceVisibilities::hold() {
+  uploader_.hold(nullptr);
+  arrived_.record(pieces_.get());
+  arrived_.hold(nullptr);
+}
+
 CellSums DeviceVisibilities::sum_cells(const CellGeometry& geometry) {
   cuda_check(cudaSetDevice(device_), "choosing the device");
-  uploader_.hold(nullptr);
+  hold();
   CellCounts counts;
   DeviceArray<CellCounts> counts_there(1);
   const auto fetch_counts = [&] {
@@ -183,7 +352,7 @@ std::vector<double> DeviceVisibilities::weigh(const CellFactors& factors) {
   const std::size_t n_cells = factors.factor.size();
   Upload<double> exact;
   uploader_.send(std::array{transfer(exact, factors.factor.data(), n_cells)});
-  uploader_.hold(nullptr);
+  hold();
   const DeviceArray<float> factor(n_cells);
   launch_round(exact.data(), n_cells, factor.data(), nullptr);
   const CellGrid grid{factor.data(), static_cast<std::uint32_t>(factors.factor.extent(1)),

@@ -2,8 +2,12 @@
 // Rows of many blocks in arrays on the device, part by part. For host code with CUDA only.
 #pragma once
 
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -15,8 +19,15 @@ namespace apsyn::idg_cuda {
 class DeviceVisibilities final : public KeptVisibilities {
  public:
   DeviceVisibilities(int device, std::size_t n_planes, std::uint64_t max_bytes, unsigned n_threads);
+  ~DeviceVisibilities() override;
 
   bool add(const GridBlock& block, std::span<const double> wavelength_m) override;
+  KeptRows reserve(std::size_t n_row, View<const double, 1> wavenumber, std::span<const double> wavelength_m,
+                   bool with_path) override;
+  bool take(const KeptRows& rows, std::size_t first, std::size_t n, const Fill& fill) override;
+  void place(const KeptRows& rows, const GridBlock& block) override;
+  void drop(const KeptRows& rows, std::size_t row) override;
+  void keep_own_weights() override;
   CellSums sum_cells(const CellGeometry& geometry) override;
   std::vector<double> weigh(const CellFactors& factors) override;
   std::size_t n_parts() const override { return parts_.size(); }
@@ -31,20 +42,49 @@ class DeviceVisibilities final : public KeptVisibilities {
     DeviceArray<double> wavelength_there;
   };
 
-  /// The part with room for rows like the block's; null if there is none, and no memory for one.
-  Part* part_for(const GridBlock& block, std::span<const double> wavelength_m);
-  Part* open(const GridBlock& block, std::span<const double> wavelength_m);
+  /// Rows that a part is wanted for.
+  struct RowShape {
+    std::size_t n_row = 0;
+    View<const double, 1> wavenumber;
+    std::span<const double> wavelength_m;
+    bool with_path = false, with_station = false;
+  };
+  /// Pinned memory from which pieces travel.
+  struct Slot {
+    std::byte* memory = nullptr;
+    Event sent;
+  };
+
+  std::uint64_t row_bytes(const RowShape& rows, std::size_t weight_planes) const;
+  /// The part with room for such rows; null if there is none, and no memory for one.
+  Part* part_for(const RowShape& rows);
+  Part* open(const RowShape& rows);
   /// Copies rows behind those of the part; false if its one plane of weights does not suffice for them.
   bool append(Part& part, const GridBlock& rows);
+  Part& part(std::size_t number);
+  /// Slots that hold at least one row of so many bytes.
+  void make_slots(std::uint64_t row_bytes);
+  /// Work given to the default stream from now on sees everything that was added.
+  void hold();
+  bool take_piece(Part& part, std::size_t place, std::size_t first, std::size_t n, const Fill& fill);
 
   int device_;
   unsigned n_threads_;
   std::size_t n_planes_;
-  std::uint64_t part_bytes_, free_bytes_;  ///< of what is allowed: a part's, and what is left
+  std::uint64_t max_bytes_, part_bytes_, free_bytes_;  ///< allowed; of these a part's, and what is left
   std::size_t weight_planes_ = 1;
   bool full_ = false;
   Uploader uploader_;
+  std::mutex parts_lock_;  ///< of the list: a part stays where it is
   std::vector<std::unique_ptr<Part>> parts_;
+  CopyStream pieces_;
+  Event arrived_;
+  PinnedRing slot_memory_;
+  std::uint64_t slot_bytes_ = 0;
+  std::vector<Slot> slots_;
+  std::mutex slots_lock_;
+  std::condition_variable slot_free_;
+  std::deque<Slot*> free_slots_;  ///< the one that was sent first comes first
 };
 
 }  // namespace apsyn::idg_cuda

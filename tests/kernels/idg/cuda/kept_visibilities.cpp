@@ -4,6 +4,7 @@
 #include "kernels/idg/kept_visibilities.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
@@ -12,6 +13,7 @@
 #include "kernels/weighting/image_weights.h"
 #include "libcore/base/constants.h"
 #include "libcore/system/device.h"
+#include "libcore/system/parallel.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;
@@ -118,19 +120,58 @@ std::unique_ptr<KeptVisibilities> keep(const std::vector<ImagingBlock>& blocks, 
   return kept;
 }
 
+/// The same in pieces of a few rows from several threads, the coordinates of a block after the values of the
+/// next one. Null when there is no room, or where weights differ from plane to plane unless `own_weights`.
+std::unique_ptr<KeptVisibilities> keep_pieces(const std::vector<ImagingBlock>& blocks,
+                                              std::uint64_t max_bytes, bool own_weights) {
+  auto kept = keep_visibilities(device, 4, max_bytes, 3);
+  if (own_weights) kept->keep_own_weights();
+  std::vector<KeptRows> rows(blocks.size());
+  const auto place = [&](std::size_t b) { kept->place(rows[b], Sent(blocks[b], {}).block); };
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const ImagingBlock& block = blocks[b];
+    std::vector<double> wavelength_m;
+    for (const double hz : block.channel_hz) wavelength_m.push_back(kSpeedOfLight_m_s / hz);
+    const std::size_t n_row = block.uvw_m.extent(0);
+    rows[b] =
+        kept->reserve(n_row, Sent(block, block.weight).wavenumber, wavelength_m, block.path_m.size() > 0);
+    if (rows[b].ranges.empty()) return nullptr;
+    constexpr std::size_t kRows = 37;
+    std::atomic<bool> alike = true;
+    parallel_for(3, (n_row + kRows - 1) / kRows, [&](std::size_t item, unsigned) {
+      const std::size_t first = item * kRows, n = std::min(kRows, n_row - first);
+      const auto fill = [&](std::size_t at, std::size_t n_filled, std::complex<float>* data, float* weight) {
+        const std::size_t row_values = block.data.extent(1) * 4;
+        std::copy_n(block.data.data() + at * row_values, n_filled * row_values, data);
+        std::copy_n(block.weight.data() + at * row_values, n_filled * row_values, weight);
+      };
+      if (!kept->take(rows[b], first, n, fill)) alike = false;
+    });
+    if (!alike) return nullptr;
+    if (b > 0) place(b - 1);
+  }
+  place(blocks.size() - 1);
+  return kept;
+}
+
+Result grid_kept(KeptVisibilities& there, const std::vector<ImagingBlock>& blocks,
+                 const ImageWeights& weights) {
+  Result result;
+  result.weight_sums = there.weigh({weights.grid(), kCell});
+  const IdgPlan plan = plan_for(blocks);
+  auto gridder = make_gridder(device, plan, setup());
+  gridder->begin_pass({0, plan.n_layers});
+  for (std::size_t part = 0; part < there.n_parts(); ++part) gridder->grid_kept(there, part);
+  gridder->end_pass();
+  result.images = gridder->take_images();
+  return result;
+}
+
 Result kept(const std::vector<ImagingBlock>& blocks, const ImageWeights& weights, std::size_t n_parts) {
   const auto there = keep(blocks, 1'000'000'000);
   BOOST_REQUIRE(there);
   BOOST_TEST(there->n_parts() == n_parts);
-  Result result;
-  result.weight_sums = there->weigh({weights.grid(), kCell});
-  const IdgPlan plan = plan_for(blocks);
-  auto gridder = make_gridder(device, plan, setup());
-  gridder->begin_pass({0, plan.n_layers});
-  for (std::size_t part = 0; part < there->n_parts(); ++part) gridder->grid_kept(*there, part);
-  gridder->end_pass();
-  result.images = gridder->take_images();
-  return result;
+  return grid_kept(*there, blocks, weights);
 }
 
 /// Of uniform weights, with what lies beyond a quarter of the grid left out.
@@ -167,6 +208,37 @@ BOOST_AUTO_TEST_CASE(parts_of_many_blocks_make_the_images_of_the_blocks) {
     const ImageWeights weights = weights_for(blocks);
     compare(kept(blocks, weights, 1), sent(blocks, weights));
   }
+}
+
+BOOST_AUTO_TEST_CASE(pieces_are_kept_as_their_blocks_are) {
+  const auto same = [](const std::vector<ImagingBlock>& blocks, bool own_weights) {
+    const ImageWeights weights = weights_for(blocks);
+    const auto whole = keep(blocks, 1'000'000'000), pieces = keep_pieces(blocks, 1'000'000'000, own_weights);
+    BOOST_REQUIRE(whole && pieces);
+    BOOST_TEST(pieces->n_parts() == (own_weights ? 1u : whole->n_parts()));
+    const Result expected = grid_kept(*whole, blocks, weights), found = grid_kept(*pieces, blocks, weights);
+    if (own_weights) return compare(found, expected);  // parts begin at other rows
+    BOOST_TEST(found.weight_sums == expected.weight_sums, boost::test_tools::per_element());
+    BOOST_TEST(std::equal(found.images.begin(), found.images.end(), expected.images.begin()));
+  };
+  for (const bool with_path : {false, true}) same(observe(5, 1, Weights::alike, with_path), false);
+  same(observe(4, 2, Weights::alike, false), false);
+  const auto own_weights = observe(4, 1, Weights::own_from_the_second_block, false);
+  BOOST_TEST(keep_pieces(own_weights, 1'000'000'000, false) == nullptr);
+  same(own_weights, true);
+  std::uint64_t bytes = 0;
+  for (const ImagingBlock& block : own_weights) bytes += block.bytes();
+  BOOST_TEST(keep_pieces(own_weights, bytes / 2, true) == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_is_dropped_has_no_weight) {
+  auto blocks = observe(2, 1, Weights::alike, false);
+  const auto dropped = keep_pieces(blocks, 1'000'000'000, false);
+  KeptRows second{{{0, blocks[0].uvw_m.extent(0), 0, blocks[1].uvw_m.extent(0)}}};
+  dropped->drop(second, 7);
+  for (float& weight : blocks[1].weight.view()[7]) weight = 0;
+  const ImageWeights weights = weights_for(blocks);
+  compare(grid_kept(*dropped, blocks, weights), sent(blocks, weights));
 }
 
 BOOST_AUTO_TEST_CASE(other_channels_and_weights_open_parts_of_their_own) {
