@@ -95,7 +95,8 @@ bool PredictionTarget::read(PredictionBlock& block, std::size_t max_visibilities
   // more.
   constexpr std::size_t kRowVisibilities = 4;
   const std::size_t max_rows = std::max<std::size_t>(1, max_visibilities / (max_channels + kRowVisibilities));
-  while (state.reader.read(block.rows, max_rows)) {
+  while (state.reader.next(block.rows, max_rows)) {
+    state.reader.read_cells(block.rows, n_threads);
     const auto spw = static_cast<std::size_t>(block.rows.spw);
     block.channels = state.channels[spw];
     if (block.channels.empty()) continue;

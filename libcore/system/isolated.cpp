@@ -15,7 +15,9 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "libcore/base/error.h"
 
@@ -113,7 +115,35 @@ struct Descriptor {
   }
 };
 
+/// What waits for processes to be forked.
+struct Waiting {
+  std::mutex lock;
+  std::size_t n_processes = 0;
+  std::function<void()> work;
+} waiting;
+
+void note_fork() {
+  std::function<void()> work;
+  {
+    std::lock_guard lock(waiting.lock);
+    if (!waiting.work || --waiting.n_processes > 0) return;
+    work = std::exchange(waiting.work, nullptr);
+  }
+  work();
+}
+
 }  // namespace
+
+AfterLastFork::AfterLastFork(std::size_t n_processes, std::function<void()> work) {
+  std::lock_guard lock(waiting.lock);
+  waiting.n_processes = n_processes;
+  if (n_processes > 0) waiting.work = std::move(work);
+}
+
+AfterLastFork::~AfterLastFork() {
+  std::lock_guard lock(waiting.lock);
+  waiting.work = nullptr;
+}
 
 IsolatedResult run_isolated(const IsolationLimits& limits, const std::function<std::string()>& work) {
   int ends[2];
@@ -124,6 +154,7 @@ IsolatedResult run_isolated(const IsolationLimits& limits, const std::function<s
   if (child < 0) throw FailureError("no other process can be started: {}", std::strerror(errno));
   if (child == 0) run_alone(work, limits, to.fd);
   to.close();
+  note_fork();
   IsolatedResult result;
   result.bytes = receive_all(from.fd);
   int status = 0;

@@ -3,6 +3,7 @@
 // for gigabytes, read wild addresses, loop without end or end the process.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -30,5 +31,16 @@ struct IsolatedResult {
 /// work throws is thrown here; another exception counts as a death. FailureError when no process can be
 /// started. `work` must leave no trace but in memory and start no thread.
 IsolatedResult run_isolated(const IsolationLimits& limits, const std::function<std::string()>& work);
+
+/// Something that must not be under way when a process is forked, and need not wait until the last one has
+/// finished: run_isolated() calls it as soon as it has started the last of n_processes. One at a time.
+class AfterLastFork {
+ public:
+  AfterLastFork(std::size_t n_processes, std::function<void()> work);
+  /// What has not been called by now never is.
+  ~AfterLastFork();
+  AfterLastFork(const AfterLastFork&) = delete;
+  AfterLastFork& operator=(const AfterLastFork&) = delete;
+};
 
 }  // namespace apsyn

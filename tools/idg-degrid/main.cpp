@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-degrid: NAME-model.fits or a sky model, and a Measurement Set -> its model visibilities.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,15 +30,14 @@ Model open_model(const idg_degrid::Options& options) {
   return model;
 }
 
-Device device_for(Tool& tool, const idg_degrid::Options& options, const Model& model) {
+ImagingWork work_of(const idg_degrid::Options& options, const Model& model) {
   // A visibility counts 0.3 us; a component of it takes 10 ns in float64.
   if (model.groups.empty())
-    return choose_device(
-        tool, {options.inputs, 0, static_cast<double>(model.sky.components.size()) * (10e-9 / 0.3e-6)});
+    return {options.inputs, 0, static_cast<double>(model.sky.components.size()) * (10e-9 / 0.3e-6)};
   double n_pixels = 0;
   for (const ModelGroup& group : model.groups)
     n_pixels += static_cast<double>(group.n_x * group.n_y * group.planes.size());
-  return choose_device(tool, {options.inputs, n_pixels});
+  return {options.inputs, n_pixels};
 }
 
 void run(Tool& tool, idg_degrid::Options& options) {
@@ -51,11 +51,19 @@ void run(Tool& tool, idg_degrid::Options& options) {
   if (!tool.common().dry_run && tool.ranks().root())
     for (const std::string& path : options.inputs) locks.push_back(lock_measurement_set(path));
   meet_ranks();
-  if (options.inputs.size() > 1) look_at_sets(options, options.inputs);
-  const Device device = device_for(tool, options, model);
+  // Two processes look at each set, the one that takes longer last: the GPU starts beside that of the first
+  // set to be predicted.
+  const std::size_t n_sets = options.inputs.size(), n_looks = 2 * (n_sets > 1 ? n_sets + 1 : 1);
+  const EarlyDeviceStart early(tool, work_of(options, model), n_looks);
+  if (n_sets > 1) look_at_sets(options, options.inputs);
+  std::optional<Device> device;
+  const auto choose = [&] {
+    if (!device) device = choose_device(tool, work_of(options, model));
+    return *device;
+  };
   double n_predicted = 0;
   for (const std::string& path : options.inputs)
-    n_predicted += predict_set(tool, options, device, model, path);
+    n_predicted += predict_set(tool, options, choose, model, path);
   tool.report_rate(n_predicted, "vis");
 }
 

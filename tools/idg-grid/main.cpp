@@ -97,6 +97,8 @@ void run(Tool& tool, const Options& asked) {
   Options options = asked, of_psf = asked;
   if (asked.psf_interval) options.no_psf = of_psf.psf_only = true, options.psf_size = 0;
   tool.stage("open");
+  const double n_field_pixels = static_cast<double>(gridded_n_x(options) * gridded_n_y(options));
+  const EarlyDeviceStart early(tool, {options.inputs, n_field_pixels}, options.inputs.size());
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.inputs.size());
   BufferedSource source(
       open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
@@ -104,8 +106,7 @@ void run(Tool& tool, const Options& asked) {
   const auto fields = fields_of(options, source.info());
   log_info("weighting: {}", describe_weighting(options.imaging));
   warn_of_far_fields(options, source.info());
-  const auto n_pixels = static_cast<double>(gridded_n_x(options) * gridded_n_y(options) *
-                                            planes_of(options, source.info()).size());
+  const double n_pixels = n_field_pixels * static_cast<double>(planes_of(options, source.info()).size());
   const Device device = choose_device(tool, {options.inputs, n_pixels});
   tool.start_device(device);
   Imager imager{tool,

@@ -6,6 +6,9 @@
 #include <limits>
 #include <system_error>
 
+#include "libcore/base/error.h"
+#include "libcore/system/device_start.h"
+
 namespace apsyn::imaging {
 namespace {
 
@@ -21,6 +24,12 @@ double bytes_of(const std::string& path) {
     if (at->is_regular_file(unknown)) sum += static_cast<double>(at->file_size(unknown));
   }
   return sum;
+}
+
+bool may_take_gpu(const Tool& tool, const ImagingWork& work) {
+  // A job shorter than this cannot save the time that a GPU takes to start.
+  constexpr double kStartSeconds = 0.25;
+  return tool.common().device != "auto" || cpu_seconds(work, tool.common().threads) >= kStartSeconds;
 }
 
 }  // namespace
@@ -41,12 +50,27 @@ std::uint64_t max_block_bytes(const Device& device, std::uint64_t on_cpu) {
 }
 
 Device choose_device(Tool& tool, const ImagingWork& work) {
-  // A job shorter than this cannot save the time that a GPU takes to start.
-  constexpr double kStartSeconds = 0.25;
-  const bool automatic = tool.common().device == "auto";
-  if (automatic && cpu_seconds(work, tool.common().threads) < kStartSeconds)
-    return tool.device(CudaSupport::none);
-  return tool.device(CudaSupport::available);
+  return tool.device(may_take_gpu(tool, work) ? CudaSupport::available : CudaSupport::none);
+}
+
+EarlyDeviceStart::EarlyDeviceStart(const Tool& tool, const ImagingWork& least, std::size_t n_processes) {
+  const CommonOptions& common = tool.common();
+  if (!built_with_cuda() || common.dry_run || common.device == "cpu" || tool.ranks().size > 1 ||
+      !may_take_gpu(tool, least))
+    return;
+  const auto start = [wanted = common.device, n_threads = common.threads] {
+    try {
+      const Device device = apsyn::choose_device(wanted, CudaSupport::available, n_threads);
+      if (device.kind == Device::Kind::cuda) start_cuda_device(device.index);
+    } catch (const Error&) {  // which comes again when the tool chooses
+    }
+  };
+  hook_.emplace(n_processes, [this, start] {
+    try {
+      start_ = std::async(std::launch::async, start);
+    } catch (const std::system_error&) {  // without a thread it starts when it is used
+    }
+  });
 }
 
 }  // namespace apsyn::imaging

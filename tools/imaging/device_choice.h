@@ -3,11 +3,15 @@
 // time a CPU with many cores finishes a small job.
 #pragma once
 
+#include <cstddef>
+#include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "libcore/cli/tool.h"
 #include "libcore/system/device.h"
+#include "libcore/system/isolated.h"
 
 namespace apsyn::imaging {
 
@@ -23,6 +27,17 @@ double cpu_seconds(const ImagingWork& work, unsigned n_threads);
 
 /// Tool::device(), except that `auto` gives the CPU if that finishes before a GPU would have started.
 Device choose_device(Tool& tool, const ImagingWork& work);
+
+/// Starts the GPU that choose_device() will probably choose while the last of n_processes that look at
+/// Measurement Sets is still at it, instead of after that. `least`: no less than this will be done.
+class EarlyDeviceStart {
+ public:
+  EarlyDeviceStart(const Tool& tool, const ImagingWork& least, std::size_t n_processes);
+
+ private:
+  std::future<void> start_;  ///< before the hook, which sets it
+  std::optional<AfterLastFork> hook_;
+};
 
 /// Largest size of a block of visibilities: `on_cpu` on a CPU; on a GPU a share of its memory. Nodes replace
 /// the rows of a baseline's track, and in longer blocks each replaces more rows: 125 million visibilities of

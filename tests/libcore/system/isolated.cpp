@@ -60,4 +60,25 @@ BOOST_AUTO_TEST_CASE(ends_are_told_apart) {
               }) == IsolatedEnd::out_of_time));
 }
 
+BOOST_AUTO_TEST_CASE(what_waits_for_the_last_fork_is_called_once_it_is_there) {
+  int n_calls = 0;
+  const auto run = [] { run_isolated({}, [] { return std::string(); }); };
+  {
+    const AfterLastFork hook(2, [&] { ++n_calls; });
+    run();
+    BOOST_TEST(n_calls == 0);
+    run();
+    BOOST_TEST(n_calls == 1);
+    run();
+    BOOST_TEST(n_calls == 1);
+  }
+  {
+    const AfterLastFork never(1, [&] { ++n_calls; });
+  }
+  run();
+  const AfterLastFork nothing(0, [&] { ++n_calls; });
+  run();
+  BOOST_TEST(n_calls == 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "kernels/simulate/components.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
+#include "libcore/formats/fits/model_images.h"
 #include "libcore/formats/ms/columns.h"
 #include "libcore/formats/ms/measurement_set.h"
 #include "libcore/imaging/prediction_target.h"
@@ -97,15 +99,23 @@ Task make_task(const Tool& tool, const PredictionOptions& options, const Model& 
 std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& options, const Device& device,
                            const Model& model, PredictionTarget& target, bool own_rows) {
   std::vector<Job> jobs;
+  // The first image comes from its file while the set is surveyed; others wait until they are predicted, so
+  // that there is never more than one.
+  std::future<Buffer<double, 3>> first;
+  if (!model.groups.empty() && !tool.common().dry_run)
+    first = std::async(std::launch::async, [&model] { return read_model(model.groups[0]); });
   for (std::size_t part = 0; part < model.n_parts(); ++part) {
     Job job{make_task(tool, options, model, part, target, own_rows), nullptr};
     if (job.task.n_visibilities == 0) continue;
-    if (model.groups.empty())
+    if (model.groups.empty()) {
       job.predictor =
           std::make_unique<ComponentsPredictor>(tool, options, device, model.sky, target, job.task);
-    else
-      job.predictor =
+    } else {
+      auto predictor =
           std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], target, job.task);
+      if (part == 0) predictor->take_model(std::move(first));
+      job.predictor = std::move(predictor);
+    }
     job.predictor->mix(target);
     jobs.push_back(std::move(job));
   }
@@ -145,14 +155,21 @@ void look_at_sets(const PredictionOptions& options, const std::vector<std::strin
 
 double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
                    const std::string& path) {
+  return predict_set(
+      tool, options, [&] { return device; }, model, path);
+}
+
+double predict_set(Tool& tool, const PredictionOptions& options, const std::function<Device()>& choose,
+                   const Model& model, const std::string& path) {
   tool.stage("open");
   meet_ranks();  // a process that opens a set while another changes its tables may find an incomplete one
-  PredictionTarget target(path, selection_of(options, ""));
   const auto column = inspect_visibility_column(path, selection_of(options, options.written_column()));
+  PredictionTarget target(path, selection_of(options, ""));
   if (column.exists && options.combine() != Combine::replace && options.unnamed_output)
     log_warning("{}: column {} is there already and gets {} {} the model: --output-column names another",
                 path, options.output_column, options.input_column,
                 options.combine() == Combine::subtract ? "less" : "plus");
+  const Device device = choose();
   tool.start_device(device);
   report_choices(model, target);
   report_fields(model, target);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,10 @@ struct Model {
 /// columns that are to be read and written. Throws as their readers and writers.
 void look_at_sets(const PredictionOptions& options, const std::vector<std::string>& paths);
 
-/// Returns the number of visibilities times planes. All processes must call this.
+/// Returns the number of visibilities times planes. All processes must call this. `choose` is called once the
+/// set has been looked at, so that a GPU may start meanwhile.
+double predict_set(Tool& tool, const PredictionOptions& options, const std::function<Device()>& choose,
+                   const Model& model, const std::string& path);
 double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
                    const std::string& path);
 

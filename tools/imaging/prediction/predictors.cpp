@@ -114,7 +114,7 @@ std::vector<std::string> ImagePredictor::describe() const {
 void ImagePredictor::begin_pass(std::size_t pass) {
   if (!degridder_) {
     degridder_ = make_degridder(device_, plan_, passes_.setup);
-    degridder_->set_model(read_model(group_));
+    degridder_->set_model(model_.valid() ? model_.get() : read_model(group_));
   }
   const std::size_t first = pass * passes_.layers;
   degridder_->begin_pass(share_.layers.part(first, passes_.layers));

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/idg/idg.h"
@@ -125,6 +127,9 @@ class ImagePredictor final : public Predictor {
   void begin_pass(std::size_t pass) override;
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
+  /// read_model() of the group, which has been begun; without it, begin_pass() reads the model.
+  void take_model(std::future<Buffer<double, 3>> model) { model_ = std::move(model); }
+
  private:
   /// Makes the degridder take Stokes planes and predict all four correlations.
   void use_aterms(const PredictionOptions& options, const PredictionTarget& target, const Tool& tool,
@@ -141,6 +146,7 @@ class ImagePredictor final : public Predictor {
   DegridPasses passes_;
   std::unique_ptr<Degridder> degridder_;
   std::unique_ptr<AtermScreens> screens_;
+  std::future<Buffer<double, 3>> model_;
   Buffer<double, 1> wavenumber_;
 };
 
