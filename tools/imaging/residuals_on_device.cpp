@@ -87,7 +87,7 @@ struct OwnImages {
   }
 };
 
-/// Those without fields are of other processes.
+/// Groups without fields belong to other processes.
 std::uint64_t bytes_on_device(const Imager& imager, const std::vector<PreparedGroup>& groups) {
   std::uint64_t sum = 0;
   for (const PreparedGroup& own : groups)
