@@ -178,6 +178,10 @@ void warn_of_threshold_unit(const DeconvolutionOptions& options, FluxUnit images
               options.settings.threshold_jy, name_of(images));
 }
 
+bool border_given(const DeconvolutionOptions& options) {
+  return options.border->count() > 0;
+}
+
 void warn_of_sub_images(const DeconvolutionOptions& options, const Device& device) {
   if (device.kind == Device::Kind::cuda && options.settings.sub_image_pixels > 0)
     log_warning("--parallel-deconvolution {}: a GPU cleans the image as one: --device cpu divides it",

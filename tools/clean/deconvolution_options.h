@@ -36,6 +36,9 @@ void check_deconvolution(const Tool& tool, DeconvolutionOptions& options);
 /// A threshold in Jy means nothing to images in adu, nor the other way round: its number is taken as it is.
 void warn_of_threshold_unit(const DeconvolutionOptions& options, FluxUnit images);
 
+/// Whether --clean-border is on the command line.
+bool border_given(const DeconvolutionOptions& options);
+
 void warn_of_sub_images(const DeconvolutionOptions& options, const Device& device);
 
 /// The beam that --beam-size gives, if it does.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/clean/image_mode.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cmath>
 #include <utility>
 
@@ -133,7 +131,7 @@ void report_set(const SetReport& set, const std::string& name, FluxUnit unit) {
 void warn_of_small_psf(const PlaneShape& image, View<const float, 4> psf, const std::string& name,
                        const DeconvolutionOptions& options) {
   const bool wider = psf.extent(3) > image.nx, higher = psf.extent(2) > image.ny;
-  if (options.border->count() > 0 || (wider && higher)) return;
+  if (border_given(options) || (wider && higher)) return;
   log_warning(
       "{}: a PSF of {} x {} pixels for an image of {} x {}: in {} it reaches half an image away, and the "
       "edges may diverge: make it of twice the image's size (idg-grid --psf-size), or leave the edges out "
