@@ -80,7 +80,7 @@ void check_means(const MeanCase& c) {
   for (double2& g : inverse) g = {double(random() % 1000) / 500 - 1, double(random() % 1000) / 500 - 1};
   const auto device_counts = to_device(packed_counts.data(), packed_counts.size());
   const auto device_inverse = to_device(inverse.data(), inverse.size());
-  x_stage::MeanTask task;
+  apsyn::x_stage::MeanTask task;
   task.n_ant = int(c.n_ant), task.n_pol = int(c.n_pol), task.with_autos = c.with_autos;
   task.n_average = int(c.n_average), task.n_fine = int(c.n_fine);
   task.scale = 0.25, task.full = double(n_spectra * c.n_average);
@@ -140,7 +140,7 @@ void check_float_means(FloatAlgorithm algorithm) {
   stage.add(device.data(), n_spectra * n_input, n_spectra, stream.get);
   stage.finish_sums(sums.data, stream.get);
   stage.add(device.data(), n_spectra * n_input, n_spectra, stream.get);
-  x_stage::MeanTask task;
+  apsyn::x_stage::MeanTask task;
   task.n_ant = int(n_ant), task.n_pol = 2, task.n_valid = 400, task.full = 500, task.scale = 2;
   Pinned<std::complex<float>> data(6 * n_chan * 4);
   Pinned<float> weight(data.size);
@@ -218,10 +218,10 @@ BOOST_AUTO_TEST_CASE(other_shapes_throw) {
   Layout other = layout;
   other.n_chan = 3;
   BOOST_CHECK_THROW(stage.add(samples.data(), other, 64, nullptr), std::logic_error);
-  x_stage::MeanTask task;
+  apsyn::x_stage::MeanTask task;
   task.n_ant = 3;
   BOOST_CHECK_THROW(stage.finish_means(task, nullptr), std::logic_error);
-  x_stage::PackTask pack;
+  apsyn::x_stage::PackTask pack;
   pack.n_time = 65;
   BOOST_CHECK_THROW(stage.pack(pack, layout, samples.data(), nullptr), std::logic_error);
 }

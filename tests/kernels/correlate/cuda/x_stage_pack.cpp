@@ -18,7 +18,7 @@ namespace {
 using namespace apsyn::support;
 
 struct RawCase {
-  x_stage::RawFormat format;
+  apsyn::x_stage::RawFormat format;
   Bits bits;
   VoltageFormat encoding;
 };
@@ -55,7 +55,7 @@ void check_pack(const RawCase& c) {
     const auto device_valid = to_device(valid.data(), valid.size());
     DeviceArray<std::int8_t> packed(layout.bytes());
     cuda_check(cudaMemset(packed.data(), 0x33, packed.size()), "poisoning");
-    x_stage::PackTask task;
+    apsyn::x_stage::PackTask task;
     task.in = device_raw.data(), task.format = c.format, task.n_time = int(n_time);
     task.offset_binary = c.encoding.encoding == "OFFSETBINARY";
     task.conjugate = c.encoding.conjugated;
@@ -76,7 +76,7 @@ void check_pack(const RawCase& c) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(raw_samples_are_laid_out) {
-  using enum x_stage::RawFormat;
+  using enum apsyn::x_stage::RawFormat;
   for (const bool conjugated : {false, true}) {
     VoltageFormat format;
     format.conjugated = conjugated;
