@@ -153,9 +153,11 @@ BlockCounts count_blocks(Imager& imager, PreparedGroup& prepared, std::size_t f,
 }
 
 void print_field(Imager& imager, const PreparedGroup& prepared, std::size_t f, const BlockCounts& counts) {
-  const IdgPlan& plan = prepared.fields[f].plan;
-  for (const std::string& line : plan.describe()) imager.tool.print(line);
+  const FieldGridder& own = prepared.fields[f];
+  for (const std::string& line : own.describe()) imager.tool.print(line);
   const double n_visibilities = prepared.found.n_visibilities;
+  if (own.planes) return imager.tool.print(fmt::format("{:.0f} visibilities", n_visibilities));
+  const IdgPlan& plan = own.plan;
   const std::size_t layers = prepared.passes.layers, passes = (plan.n_layers + layers - 1) / layers;
   imager.tool.print(fmt::format("{:.0f} visibilities, {:.0f} subgrids of {:.0f} each, {} layers in {} pass{}",
                                 n_visibilities, counts.n_subgrids,
@@ -283,13 +285,17 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
         own.found.workload(f, imager.n_planes(), imager.device, imager.cleans ? 1 : wanted.intervals_out);
     if (screens) count_slots(imager, group, probe_grid(fields[f], image), own.found, *screens, work);
     const IdgPlan plan = make_idg_plan(image, idg_settings(wanted), work);
-    own.shares.push_back(imager.own_rows                      ? RankShare{{0, plan.n_layers}}
-                         : imager.cleans && fields.size() > 1 ? share_rows(imager.ranks, plan.n_layers)
-                                                              : own.found.share(imager.ranks, f, plan, work));
-    own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
     own.fields.emplace_back(fields[f], plan, std::move(screens),
                             memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
-    for (const std::string& line : plan.describe()) log_verbose("{}", line);
+    FieldGridder& field = own.fields.back();
+    field.planes = planes_instead(plan, idg_settings(wanted),
+                                  {work, own.found.n_rows_of_interval(wanted.intervals_out)});
+    own.shares.push_back(imager.own_rows ? RankShare{{0, field.n_layers()}}
+                         : field.planes || (imager.cleans && fields.size() > 1)
+                             ? share_rows(imager.ranks, field.n_layers())
+                             : own.found.share(imager.ranks, f, plan, work));
+    own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
+    for (const std::string& line : field.describe()) log_verbose("{}", line);
   }
   keep_if_layers_fit(imager, own);
   plan_passes(imager, own);
@@ -338,7 +344,7 @@ void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fi
     for (std::size_t f = 0; f < fields.size(); ++f) {
       const BlockCounts counts = count_blocks(imager, own, f, fields[f], open.gridder(f), intervals);
       print_field(imager, own, f, counts);
-      if (imager.device.kind == Device::Kind::cpu)
+      if (imager.device.kind == Device::Kind::cpu && !own.fields[f].planes)
         unused += unused_bytes(own.fields[f].plan, imager.setup(), counts.max_subgrids);
     }
   }

@@ -39,8 +39,7 @@ OpenImages::OpenImages(const Imager& imager, const PreparedGroup& group, unsigne
     : n_threads_(n_threads) {
   IdgSetup setup = imager.setup(group.passes.where());
   setup.n_threads = n_threads;
-  for (const FieldGridder& field : group.fields)
-    gridders_.push_back(make_gridder(imager.device, field.plan, setup));
+  for (const FieldGridder& field : group.fields) gridders_.push_back(field.make(imager.device, setup));
   forget(imager, group);
 }
 

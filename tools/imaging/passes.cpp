@@ -19,7 +19,7 @@ IdgMemory memory_of(const Imager& imager, const ChannelGroup& group, const std::
   IdgMemory sum;
   for (const FieldGridder& own : fields) {
     const std::uint64_t image_bytes = sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
-    IdgMemory memory = gridder_memory(own.plan, imager.setup());
+    IdgMemory memory = own.memory(imager.setup());
     if (on_gpu != nullptr)
       memory = host_memory(memory, on_gpu->where, imager.setup().n_planes() * image_bytes);
     sum.fixed_bytes += memory.fixed_bytes;
@@ -54,10 +54,18 @@ std::unique_ptr<AtermScreens> open_screens(const Imager& imager) {
       imager.threads());
 }
 
+std::unique_ptr<Gridder> FieldGridder::make(const Device& device, const IdgSetup& setup) const {
+  return planes ? make_planes_gridder(*planes, setup) : make_gridder(device, plan, setup);
+}
+
+IdgMemory FieldGridder::memory(const IdgSetup& setup) const {
+  return planes ? IdgMemory{planes_gridder_bytes(*planes, setup), 0} : gridder_memory(plan, setup);
+}
+
 Passes place_passes(const Imager& imager, const ChannelGroup& group,
                     const std::vector<FieldGridder>& fields) {
   Passes passes;
-  for (const FieldGridder& own : fields) passes.layers = std::max(passes.layers, own.plan.n_layers);
+  for (const FieldGridder& own : fields) passes.layers = std::max(passes.layers, own.n_layers());
   if (imager.device.kind == Device::Kind::cuda) {
     GridDemand demand{imager.setup().n_planes(), fields.size(), imager.grid_memory};
     for (const FieldGridder& own : fields) {

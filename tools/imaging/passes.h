@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
+#include "kernels/idg/planes.h"
 #include "libcore/aterms/screens.h"
+#include "libcore/system/device.h"
 #include "libcore/visibility/imaging.h"
 #include "tools/imaging/field.h"
 
@@ -19,11 +22,18 @@ namespace apsyn::imaging {
 /// Everything needed to grid one field but the gridder, which is created after all fields are planned.
 struct FieldGridder {
   IdgPlan plan;
+  std::optional<PlanesPlan> planes;  ///< what is gridded by instead of `plan`; never with A-terms or a GPU
   std::unique_ptr<AtermScreens> screens;
 
   /// `own`: null without A-terms.
   FieldGridder(const Field& field, const IdgPlan& planned, std::unique_ptr<AtermScreens> own,
                std::uint64_t aterm_bytes);
+
+  std::unique_ptr<Gridder> make(const Device& device, const IdgSetup& setup) const;
+  /// Host memory without what A-terms take.
+  IdgMemory memory(const IdgSetup& setup) const;
+  std::size_t n_layers() const { return planes ? 1 : plan.n_layers; }
+  std::vector<std::string> describe() const { return planes ? planes->describe() : plan.describe(); }
 
   /// Calls use(block) for the whole block, or once for each run of rows that fits one set of prepared
   /// A-terms.

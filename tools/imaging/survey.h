@@ -90,6 +90,10 @@ class Survey {
             static_cast<double>(blocks.n_visibilities)};
   }
 
+  /// With data, in one of so many intervals of equal length.
+  double n_rows_of_interval(std::size_t n_intervals) const {
+    return n_rows_ / static_cast<double>(n_intervals);
+  }
   /// With or without data.
   double n_rows_read() const { return n_rows_read_; }
 

@@ -107,6 +107,7 @@ struct Run {
   Series source;
   Imager imager;
   IntervalPlan plan;
+  std::uint64_t other_bytes = 0;  ///< beside the plan's
   std::size_t n_readings = 0;
   std::map<std::size_t, GroupImages> images;  ///< by interval
 
@@ -124,6 +125,7 @@ struct Run {
     PreparedGroup prepared = prepare_group(imager, group, fields, nullptr);
     plan_intervals(imager, prepared, intervals);
     plan = prepared.intervals;
+    other_bytes = prepared.other_bytes;
     n_readings = source.n_readings;
     std::mutex mutex;
     make_interval_images(imager, prepared, fields, source, intervals,
@@ -238,7 +240,7 @@ BOOST_AUTO_TEST_CASE(with_little_memory_the_visibilities_are_read_several_times)
   const Run all(two_sets(), kBaselines, kIntegrations, 1, 4'000'000'000);
   BOOST_TEST(all.plan.n_open == kIntegrations);
   // Between what one gridder needs and what all need.
-  const std::uint64_t most = 100'000'000;
+  const std::uint64_t most = all.other_bytes + all.plan.bytes / 2;
   const Run few(two_sets(), kBaselines, kIntegrations, 2, most);
   BOOST_TEST(few.plan.n_open < kIntegrations);
   BOOST_TEST(few.plan.bytes < most);

@@ -16,8 +16,7 @@ std::uint64_t gridder_bytes(const Imager& imager, const PreparedGroup& own, unsi
   IdgSetup setup = imager.setup();
   setup.n_threads = n_threads;
   std::uint64_t bytes = 0;
-  for (const FieldGridder& field : own.fields)
-    bytes += gridder_memory(field.plan, setup).bytes(own.layers_per_pass());
+  for (const FieldGridder& field : own.fields) bytes += field.memory(setup).bytes(own.layers_per_pass());
   return bytes;
 }
 
