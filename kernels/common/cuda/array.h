@@ -33,11 +33,27 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
+// The default stream's work may go on when cudaMemset(), or cudaMemcpy() out of pageable memory, has
+// returned, and streams that do not block (CopyStream) do not wait for it: they would read what is not there
+// yet, or write what is then filled over. So both are waited for here.
+
+inline void finish_default_stream() {
+  cuda_check(cudaStreamSynchronize(nullptr), "waiting for the device");
+}
+
+/// n values from `to` on become bytes of this value.
+template <class T>
+void fill_bytes(T* to, int byte, std::size_t n) {
+  cuda_check(cudaMemset(to, byte, n * sizeof(T)), "filling device memory");
+  finish_default_stream();
+}
+
 template <class T>
 DeviceArray<T> uploaded(const std::vector<T>& values) {
   DeviceArray<T> array(values.size());
   cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
              "copying to the device");
+  finish_default_stream();
   return array;
 }
 

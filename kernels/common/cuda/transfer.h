@@ -76,6 +76,7 @@ class Upload {
     reserve(size);
     cuda_check(cudaMemcpy(array_.data(), host, size * sizeof(T), cudaMemcpyHostToDevice),
                "copying to the device");
+    finish_default_stream();
     return array_.data();
   }
   /// The same in the order of a stream, for few values: up to 64 kB are taken at once, and the host goes on.

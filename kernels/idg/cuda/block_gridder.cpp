@@ -51,8 +51,7 @@ BlockGridder<T>::BlockGridder(int device, const IdgPlan& plan, const IdgSetup& s
   range_limits_.tasks = std::clamp<std::size_t>(bytes / task_bytes, 1, 16384);
   sums_.reserve(range_limits_.tasks);
   subgrids_ = DeviceArray<ComplexOf<T>>(fft_.padded(range_limits_.tasks) * subgrid_values);
-  cuda_check(cudaMemset(subgrids_.data(), 0, subgrids_.size() * sizeof(ComplexOf<T>)),
-             "clearing the subgrids");
+  fill_bytes(subgrids_.data(), 0, subgrids_.size());
   for (std::size_t expansion = 0; expansion < sums_.expansions().expansions.size(); ++expansion)
     range_limits_.slots[expansion] = sums_.max_slots(expansion, bytes);
   fft_.use(stream_.get());

@@ -58,6 +58,7 @@ void Finisher::upload_autos(const EpicPlan& plan, const FftGridded& gridded) {
     cuda_check(cudaMemcpy(own + channel * n_own, gridded.lists[channel].lags.data(), n_own * sizeof(double2),
                           cudaMemcpyHostToDevice),
                "copying lags");
+  finish_default_stream();
   task.own = own;
   const auto n_lag = static_cast<std::size_t>(task.n_lag);
   task.lags = lags_.reserve(n_image_ * static_cast<std::size_t>(task.n_pack) * n_lag * n_lag);

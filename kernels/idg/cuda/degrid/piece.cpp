@@ -106,7 +106,7 @@ void PiecePredictor<T>::reserve(const Piece<T>& piece) {
   if (fft_tasks_ < n_tasks) {
     fft_tasks_ = fft_.padded(n_tasks);
     const std::size_t size = fft_tasks_ * subgrids * cells;
-    cuda_check(cudaMemset(subgrids_.reserve(size), 0, size * sizeof(ComplexOf<T>)), "clearing subgrids");
+    fill_bytes(subgrids_.reserve(size), 0, size);
   }
   pixels_.reserve(n_tasks * cells * setup_.n_data_planes * std::size_t(geometry_.n_outputs));
   scale_.reserve(n_tasks);

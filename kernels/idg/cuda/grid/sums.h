@@ -19,6 +19,7 @@ void to_device(DeviceArray<T>& array, const std::vector<From>& host) {
   array = DeviceArray<T>(host.size());
   cuda_check(cudaMemcpy(array.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
              "copying to the device");
+  finish_default_stream();
 }
 
 template <class T>

@@ -46,7 +46,7 @@ class CudaResidualImager final : public ResidualImager {
     const LayerRange all{0, plan.n_layers};
     double* model = predictor_.model_on_device();
     if (model == nullptr) throw std::invalid_argument("residual imager: its layers are on the device");
-    cuda_check(cudaMemset(model, 0, setup.n_data_planes * n_pixels() * sizeof(double)), "clearing the model");
+    fill_bytes(model, 0, setup.n_data_planes * n_pixels());
     predictor_.begin_pass(all);
     gridder_.begin_pass(all);
     cuda_check(cudaDeviceSynchronize(), "preparing residuals");

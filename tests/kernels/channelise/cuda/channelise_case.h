@@ -99,8 +99,8 @@ inline Output run(const Case& c, const Recording& recording, DelaySource* delays
   out.layout.n_input_padded = static_cast<int>((n_input + 63) / 64 * 64);
   DeviceArray<std::int8_t> spectra_i8(integers ? out.layout.bytes() : 1);
   DeviceArray<float2> spectra_f32(integers ? 1 : n_channel * all * n_input);
-  cuda_check(cudaMemset(spectra_i8.data(), 0x55, spectra_i8.size()), "poisoning");
-  cuda_check(cudaMemset(spectra_f32.data(), 0x7f, spectra_f32.size() * sizeof(float2)), "poisoning");
+  fill_bytes(spectra_i8.data(), 0x55, spectra_i8.size());
+  fill_bytes(spectra_f32.data(), 0x7f, spectra_f32.size());
   cuda_check(cudaDeviceSynchronize(), "poisoning");
   CopyStream stream;
   out.valid.assign(c.n_ant * all, 2);

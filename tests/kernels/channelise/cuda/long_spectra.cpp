@@ -174,8 +174,8 @@ BOOST_AUTO_TEST_CASE(batches_change_nothing) {
   out.clipped = clipped.data();
   const auto made = [&](std::size_t most_bytes) {
     DeviceArray<std::int8_t> to(out.layout.bytes());
-    cuda_check(cudaMemset(to.data(), 0x55, to.size()), "poisoning");
-    cuda_check(cudaMemset(clipped.data(), 0, clipped.size() * sizeof(unsigned long long)), "clearing");
+    fill_bytes(to.data(), 0x55, to.size());
+    fill_bytes(clipped.data(), 0, clipped.size());
     out.data = to.data();
     f_stage::LongSpectra spectra(most_bytes);
     spectra.run(task, placements.data(), out, factors.data(), nullptr);

@@ -54,7 +54,7 @@ void check_pack(const RawCase& c) {
     const auto device_raw = to_device(raw.data(), raw.size());
     const auto device_valid = to_device(valid.data(), valid.size());
     DeviceArray<std::int8_t> packed(layout.bytes());
-    cuda_check(cudaMemset(packed.data(), 0x33, packed.size()), "poisoning");
+    fill_bytes(packed.data(), 0x33, packed.size());
     apsyn::x_stage::PackTask task;
     task.in = device_raw.data(), task.format = c.format, task.n_time = int(n_time);
     task.offset_binary = c.encoding.encoding == "OFFSETBINARY";

@@ -46,7 +46,7 @@ Buffer<float, 2> sums_of(CudaDedisperser& dedisperser, const DedispersionPlan& p
   const std::size_t n_trial = plan.batches[batch].dm.size(), stride = n_time + 37;
   DeviceArray<float> out(n_trial * stride);
   CopyStream stream;
-  cuda_check(cudaMemset(out.data(), 0xff, out.size() * sizeof(float)), "poisoning");
+  fill_bytes(out.data(), 0xff, out.size());
   cuda_check(cudaDeviceSynchronize(), "poisoning");
   dedisperser.dedisperse(batch, first, {out.data(), n_trial, n_time, stride, stream.get(), lane});
   cuda_check(cudaStreamSynchronize(stream.get()), "dedispersing");

@@ -125,7 +125,7 @@ double error_of(const Case& c) {
   DeviceArray<TaskStart> starts(c.tasks.size() + kBlocks);
   std::vector<float> got(c.tasks.size() * c.task_values());
   DeviceArray<float> sums(got.size());
-  cuda_check(cudaMemset(sums.data(), 0xff, got.size() * 4), "poisoning");
+  fill_bytes(sums.data(), 0xff, got.size());
   const Slots<float> slots{const_cast<float*>(du.data()), const_cast<float*>(dv.data()),
                            const_cast<float*>(t.data()), value.data()};
   launch_tensor_grid({tasks.data(), selected.data(), chunks.data(), largest.data(), starts.data(), slots,

@@ -42,7 +42,7 @@ void check_values(const Observation& o, bool with_path) {
   constexpr int n_planes = n_data_planes + 1;
   const std::size_t n_values = std::size_t(device.tracks.n_places) * n_planes;
   DeviceArray<float2> out(n_values + 1);
-  cuda_check(cudaMemset(out.data(), 0xff, out.size() * sizeof(float2)), "poisoning");
+  fill_bytes(out.data(), 0xff, out.size());
   const DeviceRows& rows = device.rows;
   const BlockArrays arrays{rows.uvw.data(),        with_path ? rows.path.data() : nullptr,
                            rows.wavenumber.data(), rows.data.data(),

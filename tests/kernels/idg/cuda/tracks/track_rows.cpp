@@ -34,7 +34,7 @@ void check_rows(const Observation& o, const Ways& ways) {
   from.copy(values.data(), values.size());
   const std::size_t n_row = o.uvw_m.extent(0), n_chan = o.wavenumber.size(), n = n_row * n_chan * n_planes;
   DeviceArray<float2> out(n + 1);
-  cuda_check(cudaMemset(out.data(), 0xff, out.size() * sizeof(float2)), "poisoning");
+  fill_bytes(out.data(), 0xff, out.size());
   const DeviceTracks& tracks = device.tracks;
   launch_track_rows(
       {tracks.tracks.data(), tracks.rows.data(), device.tables.runs.data(), tracks.t.data(),

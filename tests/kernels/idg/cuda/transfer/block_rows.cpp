@@ -73,8 +73,8 @@ bool check(const Case& c) {
   BOOST_REQUIRE_EQUAL(held[0] != nullptr, pinned);
   CutBlock device;
   const std::size_t n_values = rows.size() * n_chan * n_planes;
-  cuda_check(cudaMemset(device.rows.data.reserve(n_values), 0xff, n_values * sizeof(float2)), "poisoning");
-  cuda_check(cudaMemset(device.rows.weight.reserve(n_values), 0xff, n_values * sizeof(float)), "poisoning");
+  fill_bytes(device.rows.data.reserve(n_values), 0xff, n_values);
+  fill_bytes(device.rows.weight.reserve(n_values), 0xff, n_values);
   cuda_check(cudaDeviceSynchronize(), "poisoning");
   device.rows.copy_geometry(device.uploader, block, device.stream.get(), chosen);
   device.rows.copy_values(device.uploader, block, chosen);

@@ -19,7 +19,7 @@ constexpr std::uint32_t kPoison = 0xffffffff;
 
 template <class T>
 void poison(Upload<T>& array, std::size_t n) {
-  cuda_check(cudaMemset(array.reserve(n), 0xff, n * sizeof(T)), "poisoning");
+  fill_bytes(array.reserve(n), 0xff, n);
   cuda_check(cudaDeviceSynchronize(), "poisoning");
 }
 
