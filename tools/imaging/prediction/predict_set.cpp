@@ -178,8 +178,11 @@ double predict_set(Tool& tool, const PredictionOptions& options, const std::func
   const bool may_share_rows = ranks.size > 1 && !tool.common().dry_run &&
                               column_is_in_tiles(path, selection_of(options, options.written_column()));
   std::vector<Job> jobs = make_jobs(tool, options, device, model, target, may_share_rows);
-  bool own_rows = may_share_rows &&
-                  std::all_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.task.own_rows; });
+  const auto has_own_rows = [](const Job& job) { return job.task.own_rows; };
+  bool own_rows = may_share_rows && std::all_of(jobs.begin(), jobs.end(), has_own_rows);
+  // All parts of the model or none. The set is read for it before a process begins to change it.
+  if (!own_rows && std::any_of(jobs.begin(), jobs.end(), has_own_rows))
+    jobs = make_jobs(tool, options, device, model, target, false);
   if (tool.common().dry_run) {
     print_plan(tool, options, target, jobs);
     return 0;
@@ -192,13 +195,14 @@ double predict_set(Tool& tool, const PredictionOptions& options, const std::func
   if (own_rows) {
     own_rows = ranks.root() ? output->in_tiles() : false;
     broadcast(own_rows);
-  }
-  if (own_rows) {
     if (!ranks.root() && !column.exists) target.reopen();
-    if (!ranks.root()) output = Output::beside(options, target, n_threads);
-    target.take_part(static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size));
-  } else if (may_share_rows) {
-    jobs = make_jobs(tool, options, device, model, target, false);
+    if (!own_rows) {
+      jobs = make_jobs(tool, options, device, model, target, false);
+    } else {
+      if (!ranks.root()) output = Output::beside(options, target, n_threads);
+      meet_ranks();  // none writes while another compares what tiles and casacore read
+      target.take_part(static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size));
+    }
   }
   double n_predicted = 0;
   for (Job& job : jobs) {
