@@ -101,8 +101,6 @@ class OutputFile {
   ~OutputFile();
   OutputFile(OutputFile&&) = delete;
   void write(const void* bytes, std::size_t n_bytes);
-  /// The same by threads, where the bytes are many and go to a file.
-  void write(const void* bytes, std::size_t n_bytes, unsigned n_threads);
   /// Writes anywhere, whatever write() has reached; files only, any number of threads.
   void write_at(std::size_t offset, const void* bytes, std::size_t n_bytes);
   /// For threads that write bytes [offset, offset + n_bytes) with write_share(); files only.

@@ -13,7 +13,6 @@
 #include "libcore/files/output.h"
 #include "libcore/files/pipes.h"
 #include "libcore/files/shared_file.h"
-#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -74,21 +73,6 @@ void OutputFile::write(const void* bytes, std::size_t n_bytes) {
     at += n;
     n_bytes -= static_cast<std::size_t>(n);
   }
-}
-
-void OutputFile::write(const void* bytes, std::size_t n_bytes, unsigned n_threads) {
-  constexpr std::size_t kMany = std::size_t{16} << 20, kPiece = std::size_t{1} << 20;
-  const off_t begin = pending_ && n_threads > 1 && n_bytes >= kMany ? ::lseek(fd_, 0, SEEK_CUR) : -1;
-  if (begin < 0) return write(bytes, n_bytes);
-  const auto* from = static_cast<const std::byte*>(bytes);
-  const std::unique_ptr<SharedFile> file = share(static_cast<std::size_t>(begin), n_bytes);
-  parallel_for(n_threads, (n_bytes + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) {
-    const std::size_t first = piece * kPiece;
-    write_share(*file, static_cast<std::size_t>(begin) + first, from + first,
-                std::min(kPiece, n_bytes - first));
-  });
-  if (::lseek(fd_, begin + static_cast<off_t>(n_bytes), SEEK_SET) < 0)
-    throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
 }
 
 void OutputFile::write_at(std::size_t offset, const void* bytes, std::size_t n_bytes) {

@@ -18,8 +18,8 @@ namespace {
 
 class StreamSink final : public VisibilitySink {
  public:
-  StreamSink(const std::string& path, const VisibilityHeader& header, bool overwrite, unsigned n_threads)
-      : writer_(path, header, overwrite, n_threads) {}
+  StreamSink(const std::string& path, const VisibilityHeader& header, bool overwrite)
+      : writer_(path, header, overwrite) {}
   void write(const VisibilityRecord& record, double) override { writer_.write(record); }
   void add_history(const std::vector<std::string>&) override {}
   void commit() override { writer_.commit(); }
@@ -129,9 +129,9 @@ bool is_measurement_set_name(std::string path) {
 }  // namespace
 
 std::unique_ptr<VisibilitySink> make_visibility_sink(const std::string& path, const VisibilityHeader& header,
-                                                     bool overwrite, unsigned n_threads) {
+                                                     bool overwrite) {
   if (is_measurement_set_name(path)) return std::make_unique<MeasurementSetSink>(path, header, overwrite);
-  return std::make_unique<StreamSink>(path, header, overwrite, n_threads);
+  return std::make_unique<StreamSink>(path, header, overwrite);
 }
 
 }  // namespace apsyn

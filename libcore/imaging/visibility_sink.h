@@ -24,9 +24,8 @@ class VisibilitySink {
 ///
 /// A Measurement Set needs the site and gets r_1 - r_2 towards the phase centre as UVW, the middle of what
 /// was covered as TIME. Without a phase centre (the data are then phased to the zenith of each integration's
-/// middle) every integration is turned to the zenith at the middle of the first. Threads write the large
-/// integrations of a stream.
+/// middle) every integration is turned to the zenith at the middle of the first.
 std::unique_ptr<VisibilitySink> make_visibility_sink(const std::string& path, const VisibilityHeader& header,
-                                                     bool overwrite, unsigned n_threads = 1);
+                                                     bool overwrite);
 
 }  // namespace apsyn

@@ -9,8 +9,8 @@
 namespace apsyn {
 
 StreamOutput::StreamOutput(const std::string& path, std::function<std::string(const StreamEnd&)> format,
-                           bool overwrite, unsigned n_threads)
-    : out_(path, overwrite), format_(std::move(format)), n_threads_(n_threads) {
+                           bool overwrite)
+    : out_(path, overwrite), format_(std::move(format)) {
   const std::string header = format_({std::nullopt, out_.is_stdout()});
   header_bytes_ = header.size();
   out_.write(header.data(), header.size());
@@ -18,7 +18,7 @@ StreamOutput::StreamOutput(const std::string& path, std::function<std::string(co
 
 void StreamOutput::write(const void* bytes, std::size_t n_bytes) {
   bytes_ += n_bytes;
-  if (!out_.is_stdout()) return out_.write(bytes, n_bytes, n_threads_);
+  if (!out_.is_stdout()) return out_.write(bytes, n_bytes);
   // Summed and written while in the cache.
   constexpr std::size_t kPieceBytes = 128u << 10;
   const auto* at = static_cast<const char*>(bytes);

@@ -21,9 +21,7 @@ struct StreamEnd {
 class StreamOutput {
  public:
   /// `format` renders the header; its length must not depend on file_size.
-  /// Threads write what is large.
-  StreamOutput(const std::string& path, std::function<std::string(const StreamEnd&)> format, bool overwrite,
-               unsigned n_threads = 1);
+  StreamOutput(const std::string& path, std::function<std::string(const StreamEnd&)> format, bool overwrite);
   void write(const void* bytes, std::size_t n_bytes);
   std::uint64_t bytes_written() const { return bytes_; }
   void commit();
@@ -33,7 +31,6 @@ class StreamOutput {
   std::function<std::string(const StreamEnd&)> format_;
   std::size_t header_bytes_ = 0;
   std::uint64_t bytes_ = 0;
-  unsigned n_threads_;
   Crc32c crc_;
 };
 

@@ -44,14 +44,14 @@ struct VisibilityStreamWriter::State {
   StreamOutput out;
   std::int64_t next = 0;
 
-  State(const std::string& path, const VisibilityHeader& given, bool overwrite, unsigned n_threads)
+  State(const std::string& path, const VisibilityHeader& given, bool overwrite)
       : header(given),
         out(
             path,
             [this](const StreamEnd& end) {
               return format_visibility_header(header, {end.file_size, end.trailer, false});
             },
-            overwrite, n_threads) {}
+            overwrite) {}
 
   void put(const std::complex<float>* data, const float* weight, std::size_t n) {
     out.write(data, n * sizeof *data);
@@ -61,9 +61,9 @@ struct VisibilityStreamWriter::State {
 };
 
 VisibilityStreamWriter::VisibilityStreamWriter(const std::string& path, const VisibilityHeader& header,
-                                               bool overwrite, unsigned n_threads) {
+                                               bool overwrite) {
   format_visibility_header(header, {});  // refuses before anything is created
-  state_ = std::make_unique<State>(path, header, overwrite, n_threads);
+  state_ = std::make_unique<State>(path, header, overwrite);
 }
 
 VisibilityStreamWriter::~VisibilityStreamWriter() = default;

@@ -12,9 +12,7 @@ namespace apsyn {
 class VisibilityStreamWriter {
  public:
   /// `path` or "-". A file has its exact FILE_SIZE and appears atomically.
-  /// Threads write integrations that are large.
-  VisibilityStreamWriter(const std::string& path, const VisibilityHeader& header, bool overwrite,
-                         unsigned n_threads = 1);
+  VisibilityStreamWriter(const std::string& path, const VisibilityHeader& header, bool overwrite);
   ~VisibilityStreamWriter();
   void write(const VisibilityRecord& record);
   void commit();

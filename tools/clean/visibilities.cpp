@@ -33,7 +33,6 @@
 #include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/imaging.h"
-#include "libcore/voltage/array_delays.h"
 #include "tools/clean/columns.h"
 #include "tools/clean/products.h"
 #include "tools/clean/region_mask.h"
@@ -213,8 +212,7 @@ void write_source_lists(const Products& products, const Sky& sky, const MajorCyc
 /// No beam is narrower than the longest baseline makes it.
 double min_beam_pixels(const Imager& imager) {
   const ImagingInfo& info = imager.source.info();
-  double longest_m = 0;
-  for (const ArrayLayout& layout : info.layouts) longest_m = std::max(longest_m, longest_baseline_m(layout));
+  const double longest_m = imaging::longest_baseline_m(info);
   if (!(longest_m > 0) || info.channel_hz.empty()) return 0;
   constexpr double kNarrowest = 0.5;  // of wavelength over baseline
   return kNarrowest * kSpeedOfLight_m_s / info.channel_hz.back() / longest_m /

@@ -71,7 +71,7 @@ void run(Tool& tool, CorrelateOptions& options) {
   std::unique_ptr<VisibilitySink> sink;
   std::optional<IntegrationWriter> writer;
   if (ranks->root()) {
-    sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite, tool.common().threads);
+    sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
     writer.emplace(*sink, plan, options.drop_incomplete);
   }
   tool.stage("correlate");

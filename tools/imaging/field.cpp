@@ -25,13 +25,19 @@ IdgSetup Imager::setup(GridMemory where) const {
   return setup;
 }
 
+double longest_baseline_m(const ImagingInfo& info) {
+  double longest_m = 0;
+  for (const ArrayLayout& layout : info.layouts)
+    longest_m = std::max(longest_m, apsyn::longest_baseline_m(layout));
+  return longest_m;
+}
+
 namespace {
 
 /// Whether w needs no layers even if the longest baseline pointed away from the field.
 bool has_one_layer(const Imager& imager) {
   const ImagingInfo& info = imager.source.info();
-  double longest_m = 0;
-  for (const ArrayLayout& layout : info.layouts) longest_m = std::max(longest_m, longest_baseline_m(layout));
+  const double longest_m = longest_baseline_m(info);
   if (!(longest_m > 0) || info.channel_hz.empty()) return false;
   const double lambda = longest_m * info.channel_hz.back() / kSpeedOfLight_m_s;
   const ImagingOptions& wanted = imager.options.imaging;

@@ -41,8 +41,8 @@ struct Imager {
   BeyondGrid beyond{};                  ///< counts for the groups prepared so far that have their own weights
   ImagingBlock block{};                 ///< residuals on their way to the gridders; its memory is reused
   Buffer<float, 3> weighted{};          ///< weights of the block that is being gridded; reused, too
-  Ranks ranks{};                        ///< that share the gridding
   PlaneSource* plane_source = nullptr;  ///< of `source`, where it gives its planes away
+  Ranks ranks{};                        ///< that share the gridding
   /// Each of them reads rows of its own, which it grids into all layers, and images are added up. Otherwise
   /// all read all rows and share the layers, or the rows of each block.
   bool own_rows = false;
@@ -56,6 +56,8 @@ struct Imager {
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }
   std::size_t n_planes() const { return n_data_planes() + (options.no_psf ? 0 : 1); }
   unsigned threads() const { return tool.common().threads; }
+  /// Rows of all processes for each that this one reads, about.
+  double rows_for_each() const { return own_rows ? ranks.size : 1; }
   IdgSetup setup(GridMemory where = GridMemory::gpu) const;
 };
 
@@ -77,6 +79,9 @@ struct Field {
 
 /// The fields of --shift, the source's own centre first.
 std::vector<Field> fields_of(const Options& options, const ImagingInfo& info);
+
+/// Of all inputs' arrays; 0 without any.
+double longest_baseline_m(const ImagingInfo& info);
 
 /// Whether processes grid rows of their own (Imager::own_rows): the source then gives no others. They do on
 /// GPUs, where reading takes longer than all layers, and where there is but one layer. Not with A-terms,

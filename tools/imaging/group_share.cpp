@@ -9,7 +9,7 @@
 namespace apsyn::imaging {
 namespace {
 
-/// Gives pass(values) the values of group g in this process's images.
+/// Calls pass(values) with those of one group.
 template <class T, std::size_t Rank, class Pass>
 void pass_group(Buffer<T, Rank>& images, std::size_t slot, Pass pass) {
   if (images.size() == 0) return;
@@ -17,8 +17,8 @@ void pass_group(Buffer<T, Rank>& images, std::size_t slot, Pass pass) {
   pass(std::span<T>(images.data() + slot * n, n));
 }
 
-/// Calls use(images, slot, pass) for each field; pass(values) takes them from `from` to `to`, one of which is
-/// the first process.
+/// Calls use(images, slot, pass) for each field; pass(values) sends them to the first process or to the maker
+/// of group g, or receives them, whichever falls to this process.
 template <class Use>
 void hand(Sky& sky, std::size_t g, bool to_first, Use use) {
   const GroupShare& share = sky.share;

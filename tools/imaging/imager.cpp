@@ -171,7 +171,6 @@ void grid_blocks(Imager& imager, PreparedGroup& own, const std::vector<Field>& f
   Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(own.n_passes()),
                     "vis");
   BlockMover move;
-  const double n_parts = imager.own_rows ? imager.ranks.size : 1;
   double done = 0;
   for (std::size_t first = 0; first < own.n_layers; first += own.layers_per_pass()) {
     open.begin_pass(own, first);
@@ -179,7 +178,8 @@ void grid_blocks(Imager& imager, PreparedGroup& own, const std::vector<Field>& f
     while (const ImagingBlock* block = source.next(imager.block_bytes)) {
       imager.tool.stage("grid");
       open.add(imager, own, fields, *block, imager.weighted, move);
-      progress.update(done += n_parts * static_cast<double>(block->data.extent(0) * block->data.extent(1)));
+      progress.update(done += imager.rows_for_each() *
+                              static_cast<double>(block->data.extent(0) * block->data.extent(1)));
     }
     imager.tool.stage("layers");
     open.end_pass();

@@ -182,12 +182,11 @@ void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages
   for (std::size_t p = 0; p < images.weight_sum.size(); ++p)  // the last may be the PSF's, that of plane 0
     images.weight_sum[p] = of_plane[p < of_plane.size() ? p : 0];
   Progress progress(imager.tool, "gridding", own.found.n_visibilities, "vis");
-  const double n_parts = imager.own_rows ? imager.ranks.size : 1;
   gridder.begin_pass({0, own.fields[0].plan.n_layers});
   double done = 0;
   for (std::size_t part = 0; part < own.kept->n_parts(); ++part) {
     gridder.grid_kept(*own.kept, part);
-    progress.update(done += n_parts * static_cast<double>(own.kept->n_visibilities(part)));
+    progress.update(done += imager.rows_for_each() * static_cast<double>(own.kept->n_visibilities(part)));
   }
   imager.tool.stage("layers");
   gridder.end_pass();

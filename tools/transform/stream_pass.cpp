@@ -283,9 +283,7 @@ double run_stream(Tool& tool, const Options& options, const std::string& path) {
   double n_vis = 0, in_group_s = 0;
   // Makes the output when there is something for it.
   const auto write = [&](std::int64_t number) {
-    if (!sink)
-      sink = make_visibility_sink(tool.common().output, plan.out, tool.common().overwrite,
-                                  tool.common().threads);
+    if (!sink) sink = make_visibility_sink(tool.common().output, plan.out, tool.common().overwrite);
     const bool whole = pass.n_added() == plan.n_average;
     sink->write(pass.finish(number), whole ? plan.out.integration_s : in_group_s);
   };

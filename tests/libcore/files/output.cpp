@@ -20,7 +20,6 @@
 
 #include "libcore/base/error.h"
 #include "libcore/files/output.h"
-#include "tests/reference/scratch.h"
 
 using namespace apsyn;
 namespace fs = std::filesystem;
@@ -107,25 +106,6 @@ BOOST_AUTO_TEST_CASE(outputs_appear_complete_or_not_at_all) {
   BOOST_CHECK_THROW(check_output(folder / "thesis", true), UsageError);
   BOOST_CHECK_THROW(check_output("/dev/null", true), UsageError);
   fs::remove_all(folder);
-}
-
-// Many bytes by threads between few by one: in the order of the calls, none missing.
-BOOST_AUTO_TEST_CASE(threads_append_what_is_large) {
-  const reference::Scratch scratch;
-  std::string expected;
-  {
-    OutputFile file(scratch.path("large"), false);
-    for (const std::size_t n : {5u, 17u << 20, 3u, (16u << 20) + 1, 1u}) {
-      std::string bytes(n, '\0');
-      for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<char>(i * 2654435761u >> 24);
-      file.write(bytes.data(), n, 3);
-      expected += bytes;
-    }
-    file.commit();
-  }
-  std::ifstream in(scratch.path("large"), std::ios::binary);
-  const std::string got((std::istreambuf_iterator<char>(in)), {});
-  BOOST_TEST((got == expected));
 }
 
 BOOST_AUTO_TEST_CASE(two_runs_do_not_write_the_same_part) {

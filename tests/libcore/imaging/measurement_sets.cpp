@@ -32,13 +32,10 @@ MsDescription small_set(std::size_t n_antennas) {
   return description;
 }
 
-/// An integration of such a set, of 1 s from `time` seconds on, in which all data count.
-void write_ones(MeasurementSetWriter& writer, const std::vector<Baseline>& baselines,
-                const Buffer<double, 2>& uvw, double time) {
-  Buffer<std::complex<float>, 3> data({baselines.size(), 2, 2});
-  Buffer<float, 3> weight({baselines.size(), 2, 2});
-  data.fill({2, 1});
-  weight.fill(1);
+/// An integration of such a set, of 1 s about `time` seconds.
+void write_second(MeasurementSetWriter& writer, const std::vector<Baseline>& baselines,
+                  const Buffer<double, 2>& uvw, const Buffer<std::complex<float>, 3>& data,
+                  const Buffer<float, 3>& weight, double time) {
   writer.write({.time_mjd_s = 5.2e9 + time,
                 .interval_s = 1,
                 .exposure_s = 1,
@@ -46,6 +43,16 @@ void write_ones(MeasurementSetWriter& writer, const std::vector<Baseline>& basel
                 .baselines = &baselines,
                 .data = data,
                 .weight = weight});
+}
+
+/// The same, in which all data count.
+void write_ones(MeasurementSetWriter& writer, const std::vector<Baseline>& baselines,
+                const Buffer<double, 2>& uvw, double time) {
+  Buffer<std::complex<float>, 3> data({baselines.size(), 2, 2});
+  Buffer<float, 3> weight({baselines.size(), 2, 2});
+  data.fill({2, 1});
+  weight.fill(1);
+  write_second(writer, baselines, uvw, data, weight, time);
 }
 
 }  // namespace
@@ -163,14 +170,7 @@ BOOST_AUTO_TEST_CASE(planes_that_are_given_away_are_those_that_are_read) {
     weight.data()[i] = static_cast<float>(i % 5);
   }
   MeasurementSetWriter writer(scratch.path("a.ms"), small_set(9), false);
-  for (int t = 0; t < 3; ++t)
-    writer.write({.time_mjd_s = 5.2e9 + t,
-                  .interval_s = 1,
-                  .exposure_s = 1,
-                  .uvw_m = uvw,
-                  .baselines = &baselines,
-                  .data = data,
-                  .weight = weight});
+  for (int t = 0; t < 3; ++t) write_second(writer, baselines, uvw, data, weight, t);
   writer.commit();
   for (const std::optional<SkyDirection>& centre :
        {std::optional<SkyDirection>(), {SkyDirection{0.9, -0.15}}}) {
