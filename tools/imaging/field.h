@@ -80,7 +80,7 @@ struct Field {
 /// The fields of --shift, the source's own centre first.
 std::vector<Field> fields_of(const Options& options, const ImagingInfo& info);
 
-/// Of all inputs' arrays; 0 without any.
+/// The longest of all inputs' arrays; 0 without any.
 double longest_baseline_m(const ImagingInfo& info);
 
 /// Whether processes grid rows of their own (Imager::own_rows): the source then gives no others. They do on
