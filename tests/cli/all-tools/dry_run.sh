@@ -86,6 +86,7 @@ expect_said simulate --array mwa-128t --sky sky.txt --channels 128 --duration 1s
 expect_said simulate --duration 10min -o out.fits
 expect_said correlate --channels 4 --integration 5ms -o out.vis small.dada
 expect_said correlate --channels 4 --integration 10ms -o out.vis large.dada
+mv out.vis some.vis
 run correlate -q --channels 4 --integration 5ms -o visibilities.vis large.dada
 expect_said transform -o out.ms small.ms
 expect_said transform -o out.ms --average-time 4s large.ms
@@ -127,7 +128,6 @@ expect_said search-transients --dm-range 0:50 -o out.csv short.fil
 expect_said search-transients --dm-range 0:300 -o out.csv long.fil
 expect_said fold-pulsar --period 0.7s --dm 20 -o out.csv short.fil
 expect_said fold-pulsar --period 0.7s --dm 20 --plot out.png -o out.csv long.fil
-run correlate -q --channels 4 --integration 10ms -o some.vis large.dada
 for input in image-image.fits small.ms some.vis large.dada long.fil; do
   expect_said quicklook -o out.png "$input"
 done
