@@ -42,14 +42,17 @@ run calibrate -q --robust=4 obs.ms --column RAW --sky sky.txt --solve gain:chann
 # With less memory the data are read more often, which changes nothing of note.
 run simulate -q --array mwa-128t --sky sky.txt --channels 4 --duration 16s --noise 1000Jy --phase-centre '02h28m00s -26d42m00s' -o large.ms
 chain="large.ms --sky sky.txt --solve bandpass --solve phase:interval=1s"
+# A program with CUDA takes 9 MB more by itself.
+less=80 little=66
+[[ $(calibrate --version) == *'architectures: none'* ]] || less=89 little=75
 run calibrate -v $chain -o much.h5 --export much.bin
 expect_stderr "the data are read once"
-run calibrate -v $chain -o less.h5 --export less.bin --max-memory 80MB
+run calibrate -v $chain -o less.h5 --export less.bin --max-memory ${less}MB
 expect_stderr "the data are read 2 times"
-expect_peak 80
-run calibrate -v $chain -o little.h5 --export little.bin --max-memory 66MB
+expect_peak $less
+run calibrate -v $chain -o little.h5 --export little.bin --max-memory ${little}MB
 stderr_matches 'the data are read ([3-9]|1[0-9]) times'
-expect_peak 66
+expect_peak $little
 numbers() { tail -c +49 "$1" | od -An -v -t f8 -w8; }
 expect_near_numbers <(numbers much.bin) <(numbers less.bin) 1e-6 "what less memory gives"
 expect_near_numbers <(numbers much.bin) <(numbers little.bin) 1e-6 "what little memory gives"
