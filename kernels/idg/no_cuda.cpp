@@ -4,6 +4,7 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg_cuda.h"
 #include "kernels/idg/kept_visibilities.h"
+#include "kernels/idg/planes.h"
 #include "kernels/idg/residual_imager.h"
 #include "libcore/base/error.h"
 
@@ -35,6 +36,14 @@ std::unique_ptr<KeptVisibilities> keep_visibilities(const Device& device, std::s
 
 std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan&, const IdgSetup&) {
   throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
+}
+
+std::unique_ptr<Gridder> make_cuda_planes_gridder(const Device& device, const PlanesPlan&, const IdgSetup&) {
+  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
+}
+
+std::uint64_t planes_device_bytes(const PlanesPlan&, const IdgSetup&) {
+  throw DeviceError("this build has no CUDA: build with -DAPSYN_CUDA=ON");
 }
 
 }  // namespace apsyn

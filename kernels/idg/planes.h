@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gridding without subgrids, for images of few visibilities, such as those of short intervals of time, on the
-// CPU: a subgrid's transforms would take longer than its visibilities. They are spread onto planes of the
-// whole uv plane, one for each term of a power series of the phase in w:
+// Gridding without subgrids, for images of few visibilities, such as those of short intervals of time: a
+// subgrid's transforms would take longer than its visibilities. They are spread onto planes of the whole uv
+// plane, one for each term of a power series of the phase in w:
 //
 //   I(l, m) = Re sum_r (-i)^r c_r(2 pi W n') F_r(l, m),                            n' = n - n_middle
 //   F_r(l, m) = sum_k (w_k / W)^r exp(-2 pi i w_k (n_middle - 1)) weight_k V_k exp(-2 pi i (u_k l + v_k m))
@@ -20,6 +20,7 @@
 
 #include "kernels/common/math/spread_kernel.h"
 #include "kernels/idg/idg.h"
+#include "libcore/system/device.h"
 
 namespace apsyn {
 
@@ -45,7 +46,7 @@ struct PlanesWorkload {
 
 /// The plan of planes where they are expected to take less time than the subgrids of `plan`: for one of many
 /// intervals of time, in single precision, without A-terms, and with nothing about subgrids in what was
-/// `asked` for.
+/// `asked` for. A GPU makes planes where a CPU would: its subgrids are for images of many visibilities.
 std::optional<PlanesPlan> planes_instead(const IdgPlan& plan, const IdgSettings& asked,
                                          const PlanesWorkload& work);
 /// Planes whatever they cost; none where w turns phases too far.
@@ -56,7 +57,11 @@ double modelled_seconds(const PlanesPlan& plan, const PlanesWorkload& work);
 
 /// The gridder of a plan, for the same calls as that of subgrids: it has a single layer, 0. Results do not
 /// depend on setup.n_threads. std::invalid_argument for A-terms.
-std::unique_ptr<Gridder> make_planes_gridder(const PlanesPlan& plan, const IdgSetup& setup);
-std::uint64_t planes_gridder_bytes(const PlanesPlan& plan, const IdgSetup& setup);
+std::unique_ptr<Gridder> make_planes_gridder(const Device& device, const PlanesPlan& plan,
+                                             const IdgSetup& setup);
+/// Memory of the host.
+std::uint64_t planes_gridder_bytes(Device::Kind device, const PlanesPlan& plan, const IdgSetup& setup);
+/// Memory of a GPU. DeviceError in a build without CUDA.
+std::uint64_t planes_device_bytes(const PlanesPlan& plan, const IdgSetup& setup);
 
 }  // namespace apsyn

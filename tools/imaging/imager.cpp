@@ -288,8 +288,10 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     own.fields.emplace_back(fields[f], plan, std::move(screens),
                             memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
     FieldGridder& field = own.fields.back();
-    field.planes = planes_instead(plan, idg_settings(wanted),
-                                  {work, own.found.n_rows_of_interval(wanted.intervals_out)});
+    // Where layers are to lie says that there are to be some.
+    if (imager.device.kind == Device::Kind::cpu || !imager.grid_memory)
+      field.planes = planes_instead(plan, idg_settings(wanted),
+                                    {work, own.found.n_rows_of_interval(wanted.intervals_out)});
     own.shares.push_back(imager.own_rows ? RankShare{{0, field.n_layers()}}
                          : field.planes || (imager.cleans && fields.size() > 1)
                              ? share_rows(imager.ranks, field.n_layers())
@@ -355,7 +357,8 @@ void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fi
   if (passes.on_gpu) imager.tool.print(describe(*passes.on_gpu, imager.device, passes.layers, passes.host));
 }
 
-void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums) {
+void add_weights(const Imager& imager, View<const float, 3> weight, unsigned n_threads,
+                 std::vector<double>& sums) {
   // With A-terms all planes are computed from all correlations, whose weights are the same.
   std::vector<std::size_t> plane(sums.size(), 0);
   for (std::size_t p = 0; p < imager.n_data_planes() && !imager.aterms(); ++p) plane[p] = p;
@@ -369,7 +372,7 @@ void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<
   // A GPU finishes gridding before a single thread could add the weights, so all threads add them.
   constexpr std::size_t kPart = 1 << 16;
   Buffer<double, 2> parts({(n + kPart - 1) / kPart, sums.size()});
-  parallel_for(imager.threads(), parts.extent(0), [&](std::size_t part, unsigned) {
+  parallel_for(n_threads, parts.extent(0), [&](std::size_t part, unsigned) {
     add(part * kPart, std::min(n, (part + 1) * kPart), &parts(part, 0));
   });
   for (std::size_t part = 0; part < parts.extent(0); ++part)

@@ -85,7 +85,8 @@ void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fi
                 std::span<const TimeInterval> intervals = {});
 
 /// Adds weights [row][chan][plane] to the weight sums of the images.
-void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums);
+void add_weights(const Imager& imager, View<const float, 3> weight, unsigned n_threads,
+                 std::vector<double>& sums);
 
 /// Images of one group, one set for each field, from the visibilities of `source`, to which the group's
 /// weights have not been applied yet. Where several processes share the work only the first returns images

@@ -65,7 +65,7 @@ void OpenImages::add(const Imager& imager, PreparedGroup& group, const std::vect
   const bool first_pass = first_layer_ == 0;
   group.weights->apply(block, n_threads_, weighted);
   const auto sum_weights = [&] {
-    for (GroupImages& of_field : images_) add_weights(imager, weighted, of_field.weight_sum);
+    for (GroupImages& of_field : images_) add_weights(imager, weighted, n_threads_, of_field.weight_sum);
   };
   // One thread adds the weights in order while others grid.
   std::future<void> summed;

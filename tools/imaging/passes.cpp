@@ -19,8 +19,8 @@ IdgMemory memory_of(const Imager& imager, const ChannelGroup& group, const std::
   IdgMemory sum;
   for (const FieldGridder& own : fields) {
     const std::uint64_t image_bytes = sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
-    IdgMemory memory = own.memory(imager.setup());
-    if (on_gpu != nullptr)
+    IdgMemory memory = own.memory(imager.device.kind, imager.setup());
+    if (on_gpu != nullptr && !own.planes)
       memory = host_memory(memory, on_gpu->where, imager.setup().n_planes() * image_bytes);
     sum.fixed_bytes += memory.fixed_bytes;
     sum.layer_bytes += memory.layer_bytes;
@@ -55,11 +55,11 @@ std::unique_ptr<AtermScreens> open_screens(const Imager& imager) {
 }
 
 std::unique_ptr<Gridder> FieldGridder::make(const Device& device, const IdgSetup& setup) const {
-  return planes ? make_planes_gridder(*planes, setup) : make_gridder(device, plan, setup);
+  return planes ? make_planes_gridder(device, *planes, setup) : make_gridder(device, plan, setup);
 }
 
-IdgMemory FieldGridder::memory(const IdgSetup& setup) const {
-  return planes ? IdgMemory{planes_gridder_bytes(*planes, setup), 0} : gridder_memory(plan, setup);
+IdgMemory FieldGridder::memory(Device::Kind device, const IdgSetup& setup) const {
+  return planes ? IdgMemory{planes_gridder_bytes(device, *planes, setup), 0} : gridder_memory(plan, setup);
 }
 
 Passes place_passes(const Imager& imager, const ChannelGroup& group,
@@ -69,13 +69,14 @@ Passes place_passes(const Imager& imager, const ChannelGroup& group,
   if (imager.device.kind == Device::Kind::cuda) {
     GridDemand demand{imager.setup().n_planes(), fields.size(), imager.grid_memory};
     for (const FieldGridder& own : fields) {
+      if (own.planes) continue;
       const GridPlace place = place_grids(device_room(imager.device), own.plan, demand);
       demand.wanted = place.where;
       // A field whose layers all fit in does not limit the layers that larger fields may have in a pass.
       if (place.max_layers < own.plan.n_layers) passes.layers = std::min(passes.layers, place.max_layers);
       if (!passes.on_gpu) passes.on_gpu = place;
     }
-    if (!passes.on_gpu->reason.empty())
+    if (passes.on_gpu && !passes.on_gpu->reason.empty())
       log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", passes.on_gpu->reason);
   }
   passes.host = memory_of(imager, group, fields, passes.on_gpu ? &*passes.on_gpu : nullptr);

@@ -22,7 +22,7 @@ namespace apsyn::imaging {
 /// Everything needed to grid one field but the gridder, which is created after all fields are planned.
 struct FieldGridder {
   IdgPlan plan;
-  std::optional<PlanesPlan> planes;  ///< what is gridded by instead of `plan`; never with A-terms or a GPU
+  std::optional<PlanesPlan> planes;  ///< what is gridded by instead of `plan`; never with A-terms
   std::unique_ptr<AtermScreens> screens;
 
   /// `own`: null without A-terms.
@@ -31,7 +31,7 @@ struct FieldGridder {
 
   std::unique_ptr<Gridder> make(const Device& device, const IdgSetup& setup) const;
   /// Host memory without what A-terms take.
-  IdgMemory memory(const IdgSetup& setup) const;
+  IdgMemory memory(Device::Kind device, const IdgSetup& setup) const;
   std::size_t n_layers() const { return planes ? 1 : plan.n_layers; }
   std::vector<std::string> describe() const { return planes ? planes->describe() : plan.describe(); }
 
@@ -58,7 +58,7 @@ std::unique_ptr<AtermScreens> open_screens(const Imager& imager);
 
 /// Where the layers' grids are kept, and how many layers of every field are gridded at a time.
 struct Passes {
-  std::optional<GridPlace> on_gpu;
+  std::optional<GridPlace> on_gpu;  ///< of fields with layers
   IdgMemory host;
   std::size_t layers = 0;
   GridMemory where() const { return on_gpu ? on_gpu->where : GridMemory::gpu; }

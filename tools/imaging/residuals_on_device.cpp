@@ -29,12 +29,12 @@ void keep_group(Imager& imager, PreparedGroup& own, const Field& field, ImagingS
   data.rewind(own.group);
   while (const ImagingBlock* block = data.next(imager.block_bytes)) {
     own.weights->apply(*block, imager.threads(), imager.weighted);
-    add_weights(imager, imager.weighted, own.weight_sum);
+    add_weights(imager, imager.weighted, imager.threads(), own.weight_sum);
     const std::size_t n_rows = imager.weighted.extent(0);
     if (share.n_rows(n_rows) == 0) continue;
     const GridBlock part =
         rows_of(move(*block, imager.weighted, field), share.first_row(n_rows), share.n_rows(n_rows));
-    if (imager.ranks.size > 1) add_weights(imager, part.weight, own.own_weight_sum);
+    if (imager.ranks.size > 1) add_weights(imager, part.weight, imager.threads(), own.own_weight_sum);
     residuals->add(part);
   }
   residuals->reserve();

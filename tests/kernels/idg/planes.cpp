@@ -11,6 +11,7 @@
 #include "libcore/base/error.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/statistics.h"
+#include "tests/reference/test_device.h"
 #include "tests/support/grid_rows.h"
 #include "tests/support/image_pixels.h"
 
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(images_and_psf_of_a_snapshot_are_the_sums_of_their_definiti
     const Snapshot rows(shape);
     const PlanesPlan plan = plan_of(shape, rows);
     for (const std::string& line : plan.describe()) std::printf("%s\n", line.c_str());
-    const auto gridder = make_planes_gridder(plan, setup_of(shape));
+    const auto gridder = make_planes_gridder(test_device(), plan, setup_of(shape));
     BOOST_TEST(error_of(shape, rows, image_of(*gridder, rows)) < kAccuracy);
   }
 }
@@ -165,7 +166,7 @@ BOOST_AUTO_TEST_CASE(other_accuracies_are_kept) {
   const Snapshot rows(shape);
   // Measured: 1.5e-3, 7.7e-6.
   for (const double accuracy : {1e-2, 1e-4}) {
-    const auto gridder = make_planes_gridder(plan_of(shape, rows, accuracy), setup_of(shape));
+    const auto gridder = make_planes_gridder(test_device(), plan_of(shape, rows, accuracy), setup_of(shape));
     BOOST_TEST(error_of(shape, rows, image_of(*gridder, rows)) < accuracy);
   }
 }
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(other_accuracies_are_kept) {
 BOOST_AUTO_TEST_CASE(many_channels_are_summed_at_nodes) {
   const Shape shape{{128, 128, 2 * kAmin}, 200, 150, 1, 8, 0.45};
   const Snapshot rows(shape);
-  const auto gridder = make_planes_gridder(plan_of(shape, rows), setup_of(shape));
+  const auto gridder = make_planes_gridder(test_device(), plan_of(shape, rows), setup_of(shape));
   BOOST_TEST(error_of(shape, rows, image_of(*gridder, rows)) < kAccuracy);
 }
 
@@ -181,21 +182,21 @@ BOOST_AUTO_TEST_CASE(paths_turn_visibilities_but_not_the_psf) {
   Shape shape{{96, 96, 6 * kAmin}, 300, 6, 2, 3};
   shape.has_paths = true;
   const Snapshot rows(shape);
-  const auto gridder = make_planes_gridder(plan_of(shape, rows), setup_of(shape));
+  const auto gridder = make_planes_gridder(test_device(), plan_of(shape, rows), setup_of(shape));
   BOOST_TEST(error_of(shape, rows, image_of(*gridder, rows)) < kAccuracy);
 }
 
 BOOST_AUTO_TEST_CASE(the_uv_plane_repeats_beyond_its_edge) {
   const Shape shape{{64, 64, 6 * kAmin}, 400, 4, 1, 3, 1.7};
   const Snapshot rows(shape);
-  const auto gridder = make_planes_gridder(plan_of(shape, rows), setup_of(shape));
+  const auto gridder = make_planes_gridder(test_device(), plan_of(shape, rows), setup_of(shape));
   BOOST_TEST(error_of(shape, rows, image_of(*gridder, rows)) < kAccuracy);
 }
 
 BOOST_AUTO_TEST_CASE(pixels_beyond_the_horizon_are_blank) {
   const Shape shape{{64, 64, 0.04}, 300, 2, 1, 0.3};
   const Snapshot rows(shape);
-  const auto gridder = make_planes_gridder(plan_of(shape, rows), setup_of(shape));
+  const auto gridder = make_planes_gridder(test_device(), plan_of(shape, rows), setup_of(shape));
   BOOST_TEST(error_of(shape, rows, image_of(*gridder, rows)) < kAccuracy);
 }
 
@@ -204,10 +205,10 @@ BOOST_AUTO_TEST_CASE(threads_blocks_and_earlier_images_change_no_bit) {
   const Shape shape{{100, 90, 4 * kAmin}, 9000, 6, 2, 4};
   const Snapshot rows(shape), others(shape, 2);
   const PlanesPlan plan = plan_of(shape, rows);
-  const auto alone = make_planes_gridder(plan, setup_of(shape));
+  const auto alone = make_planes_gridder(test_device(), plan, setup_of(shape));
   const Buffer<double, 3> want = image_of(*alone, rows);
   for (unsigned n_threads : {2u, 7u}) {
-    const auto gridder = make_planes_gridder(plan, setup_of(shape, n_threads));
+    const auto gridder = make_planes_gridder(test_device(), plan, setup_of(shape, n_threads));
     BOOST_TEST(same(image_of(*gridder, rows), want));
     Buffer<double, 3> of_others = image_of(*gridder, others);
     BOOST_TEST(!same(of_others, want));
@@ -222,7 +223,7 @@ BOOST_AUTO_TEST_CASE(nothing_makes_an_image_of_zeros) {
   const Shape shape{{32, 32, 6 * kAmin}, 20, 2, 1, 1};
   Snapshot rows(shape);
   rows.weight.fill(0);
-  const auto gridder = make_planes_gridder(plan_of(shape, rows), setup_of(shape));
+  const auto gridder = make_planes_gridder(test_device(), plan_of(shape, rows), setup_of(shape));
   for (const double pixel : image_of(*gridder, rows)) BOOST_CHECK(pixel == 0);
 }
 
@@ -233,13 +234,13 @@ BOOST_AUTO_TEST_CASE(coordinates_that_cannot_be_are_refused) {
     const PlanesPlan plan = plan_of(shape, rows);
     for (std::size_t axis = 0; axis < 3; ++axis) {
       rows.uvw_m(3, axis) = bad;
-      const auto gridder = make_planes_gridder(plan, setup_of(shape));
+      const auto gridder = make_planes_gridder(test_device(), plan, setup_of(shape));
       BOOST_CHECK_THROW(image_of(*gridder, rows), DataError);
       rows.uvw_m(3, axis) = 0;
     }
     // Where there is no weight nothing is looked at.
     for (std::size_t axis = 0; axis < 3; ++axis) rows.uvw_m(7, axis) = bad;
-    const auto gridder = make_planes_gridder(plan, setup_of(shape));
+    const auto gridder = make_planes_gridder(test_device(), plan, setup_of(shape));
     BOOST_CHECK_NO_THROW(image_of(*gridder, rows));
   }
 }
@@ -257,6 +258,7 @@ BOOST_AUTO_TEST_CASE(planes_stand_in_for_subgrids_only_in_short_intervals) {
                        .n_visibilities = 65000,
                        .n_baselines = 8128,
                        .channel_track_lambda = 1,
+                       .device = test_device().kind,
                        .is_interval = true},
                       8128};
   const IdgSettings asked;

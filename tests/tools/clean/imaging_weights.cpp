@@ -45,11 +45,11 @@ BOOST_AUTO_TEST_CASE(every_plane_has_its_own_weight) {
       weight(row, c, 1) = row == 1 ? 0 : 10;
     }
   std::vector<double> sums(3, 100.0);
-  add_weights(made.imager, weight, sums);
+  add_weights(made.imager, weight, 2, sums);
   BOOST_TEST((sums == std::vector<double>{112, 130, 112}));
   made.options.imaging.aterms = "some.conf";  // then all are made of all products, of one weight
   sums.assign(3, 0);
-  add_weights(made.imager, weight, sums);
+  add_weights(made.imager, weight, 2, sums);
   BOOST_TEST((sums == std::vector<double>{12, 12, 12}));
 }
 

@@ -2,8 +2,11 @@
 #include "tools/imaging/intervals/plan.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
+#include "kernels/idg/planes.h"
 #include "libcore/base/log.h"
 #include "libcore/system/device.h"
 #include "tools/imaging/imager.h"
@@ -16,8 +19,26 @@ std::uint64_t gridder_bytes(const Imager& imager, const PreparedGroup& own, unsi
   IdgSetup setup = imager.setup();
   setup.n_threads = n_threads;
   std::uint64_t bytes = 0;
-  for (const FieldGridder& field : own.fields) bytes += field.memory(setup).bytes(own.layers_per_pass());
+  for (const FieldGridder& field : own.fields)
+    bytes += field.memory(imager.device.kind, setup).bytes(own.layers_per_pass());
   return bytes;
+}
+
+/// Whether intervals can be gridded at the same time: on a GPU those without subgrids, whose gridders leave
+/// room for others.
+bool shares_device(const Imager& imager, const PreparedGroup& own) {
+  return imager.device.kind == Device::Kind::cpu ||
+         std::all_of(own.fields.begin(), own.fields.end(),
+                     [](const FieldGridder& field) { return field.planes.has_value(); });
+}
+
+/// Intervals of which a GPU holds gridders at the same time, at most.
+std::size_t max_open_on_device(const Imager& imager, const PreparedGroup& own) {
+  if (imager.device.kind == Device::Kind::cpu) return std::numeric_limits<std::size_t>::max();
+  if (!shares_device(imager, own)) return 1;
+  std::uint64_t bytes = 0;
+  for (const FieldGridder& field : own.fields) bytes += planes_device_bytes(*field.planes, imager.setup());
+  return std::max<std::uint64_t>(1, device_room(imager.device).free_bytes / 2 / bytes);
 }
 
 /// The largest max_open() of batches of so many intervals, which one worker grids.
@@ -65,29 +86,30 @@ void plan_intervals(const Imager& imager, PreparedGroup& own, std::span<const Ti
   const std::vector<BlockRange> ranges = block_ranges(intervals, own.found.blocks.times);
   const std::uint64_t most = imager.tool.common().max_memory_bytes,
                       left = most - std::min(most, own.other_bytes);
-  const bool on_cpu = imager.device.kind == Device::Kind::cpu;
+  const bool shares = shares_device(imager, own);
+  const std::size_t on_device = max_open_on_device(imager, own);
   IntervalPlan& plan = own.intervals;
-  plan = {.batch = intervals.size(), .keeps_gridders = on_cpu};
+  plan = {.batch = intervals.size(), .keeps_gridders = shares};
   // Processes add up the images of an interval together, and A-terms are prepared for one block at a time.
-  const bool independent = on_cpu && imager.ranks.size == 1 && own.n_passes() == 1 && !imager.aterms();
+  const bool independent = shares && imager.ranks.size == 1 && own.n_passes() == 1 && !imager.aterms();
   const unsigned n_threads = imager.threads();
   for (unsigned n = n_threads; independent && n > 1 && intervals.size() >= 2 * n_threads; n /= 2) {
     plan.n_workers = n;
     plan.n_open = max_open(ranges, n);
     plan.bytes = plan.n_open * gridder_bytes(imager, own, 1) + n * own.between_bytes;
-    if (plan.bytes <= left) return;
+    if (plan.bytes <= left && plan.n_open <= on_device) return;
   }
   plan.n_workers = 1;
   const std::uint64_t gridders = own.passes.host.bytes(own.layers_per_pass());
   const std::size_t allowed =
-      !on_cpu || own.n_passes() > 1
+      own.n_passes() > 1
           ? 1
-          : std::max<std::uint64_t>(1, (left - std::min(left, own.between_bytes)) / gridders);
+          : std::clamp<std::uint64_t>((left - std::min(left, own.between_bytes)) / gridders, 1, on_device);
   while (plan.batch > 1 && max_open_of_batches(ranges, plan.batch) > allowed)
     plan.batch = (plan.batch + 1) / 2;
   plan.n_open = std::max<std::size_t>(1, max_open_of_batches(ranges, plan.batch));
   plan.bytes = plan.n_open * gridders + own.between_bytes;
-  if (on_cpu && plan.bytes <= left) return;
+  if (shares && plan.bytes <= left) return;
   plan.keeps_gridders = false;
   plan.bytes = std::max(plan.n_open * gridders, (plan.n_open - 1) * gridders + own.between_bytes);
 }

@@ -10,6 +10,7 @@
 #include "kernels/idg/cpu/planes/block_places.h"
 #include "kernels/idg/cpu/planes/images.h"
 #include "kernels/idg/cpu/planes/spread_places.h"
+#include "kernels/idg/idg_cuda.h"
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/planes.h"
 #include "libcore/system/parallel.h"
@@ -140,18 +141,22 @@ class PlanesGridder final : public Gridder {
 
 }  // namespace
 
-std::unique_ptr<Gridder> make_planes_gridder(const PlanesPlan& plan, const IdgSetup& setup) {
+std::unique_ptr<Gridder> make_planes_gridder(const Device& device, const PlanesPlan& plan,
+                                             const IdgSetup& setup) {
   if (setup.aterms != AtermMode::none || !setup.mix.empty())
     throw std::invalid_argument("planes: A-terms need subgrids");
+  if (device.kind == Device::Kind::cuda) return make_cuda_planes_gridder(device, plan, setup);
   return std::make_unique<PlanesGridder>(plan, setup);
 }
 
-std::uint64_t planes_gridder_bytes(const PlanesPlan& plan, const IdgSetup& setup) {
+std::uint64_t planes_gridder_bytes(Device::Kind device, const PlanesPlan& plan, const IdgSetup& setup) {
   const PlaneCellsShape shape(plan);
-  const std::uint64_t n_planes = setup.n_planes();
-  return n_planes * (plan.n_pairs() * shape.n_rows * shape.row_stride * sizeof(float) +
-                     plan.image.n_x * plan.image.n_y * sizeof(double)) +
-         PlaneImages::bytes(plan, setup.n_threads) + BlockPlaces::bytes(n_planes, setup.n_threads);
+  const std::uint64_t n_planes = setup.n_planes(), n_pixels = n_planes * plan.image.n_x * plan.image.n_y,
+                      of_places = BlockPlaces::bytes(n_planes, setup.n_threads);
+  // Twice in memory that is copied to a GPU, and images in that which is copied from there.
+  if (device == Device::Kind::cuda) return 3 * of_places + n_pixels * (sizeof(double) + sizeof(float));
+  return n_planes * plan.n_pairs() * shape.n_rows * shape.row_stride * sizeof(float) +
+         n_pixels * sizeof(double) + PlaneImages::bytes(plan, setup.n_threads) + of_places;
 }
 
 }  // namespace apsyn

@@ -2,10 +2,12 @@
 #include "kernels/idg/cpu/planes/images.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <utility>
+#include <vector>
 
 #include "kernels/idg/cpu/layers/layer_transform.h"
 #include "kernels/idg/cpu/planes/rows.h"
@@ -30,16 +32,18 @@ double small_bessel_j(std::size_t r, double z) {
 
 /// Factors c_r of exp(-i z t) = sum_r (-i)^r c_r t^r, |t| <= 1, from as many terms of its Chebyshev series
 /// (chebyshev_phase.h): z^r / r! but for the last ones, which stand for those that are left out.
-std::vector<double> phase_powers(double z, std::size_t n_terms) {
+std::array<double, 2 * max_term_pairs> phase_powers(double z, std::size_t n_terms) {
   // Chebyshev polynomials' coefficients [power], of order r - 1 and r.
-  std::vector<double> factor(n_terms, 0), before(n_terms + 1, 0), own(n_terms + 1, 0);
+  using Polynomial = std::array<double, 2 * max_term_pairs + 1>;
+  std::array<double, 2 * max_term_pairs> factor{};
+  Polynomial before{}, own{};
   own[0] = 1;
   for (std::size_t r = 0; r < n_terms; ++r) {
     const double bessel = (r == 0 ? 1 : 2) * small_bessel_j(r, z);
     // (-i)^r is (-i)^power but for a sign.
     for (std::size_t power = r % 2; power <= r; power += 2)
       factor[power] += ((r - power) % 4 == 0 ? 1 : -1) * bessel * own[power];
-    std::vector<double> next(n_terms + 1, 0);
+    Polynomial next{};
     for (std::size_t power = 0; power <= r; ++power) next[power + 1] = (r == 0 ? 1 : 2) * own[power];
     for (std::size_t power = 0; power <= r; ++power) next[power] -= r == 0 ? 0 : before[power];
     before = std::exchange(own, next);
@@ -69,7 +73,7 @@ PlaneScreens::PlaneScreens(const PlanesPlan& plan) {
     for (std::size_t y = 0; y < n_y; ++y) {
       const double less =
           n_minus_one(static_cast<double>(x) * cell, (static_cast<double>(y) - middle) * cell);
-      const std::vector<double> power = phase_powers(phase * (less + 1 - plan.n_middle), n_terms);
+      const auto power = phase_powers(phase * (less + 1 - plan.n_middle), n_terms);
       // Re((-i)^r F): Re F, Im F, -Re F, -Im F; a pair's transform has both parts twice.
       const double scale = 0.5 / (along_x[x] * along_y[y]);
       for (std::size_t term = 0; term < n_terms; ++term)

@@ -149,16 +149,20 @@ std::optional<PlanesPlan> plan_planes(const ImageGeometry& image, double accurac
 
 std::optional<PlanesPlan> planes_instead(const IdgPlan& plan, const IdgSettings& asked,
                                          const PlanesWorkload& work) {
-  if (work.all.device != Device::Kind::cpu || !work.all.is_interval || asked.precision != Precision::single ||
-      asked.aterm_cells > 0 || asked.subgrid > 0 || asked.kernel_padding > 0 || asked.padding > 0 ||
+  if (!work.all.is_interval || asked.precision != Precision::single || asked.aterm_cells > 0 ||
+      asked.subgrid > 0 || asked.kernel_padding > 0 || asked.padding > 0 ||
       asked.taper != TaperKind::automatic)
     return {};
   std::optional<PlanesPlan> planes = plan_planes(plan.image, plan.settings.accuracy, work);
   // The cost model of subgrids leaves out dividing rows among them, of MWA-128T 1.9 ms for 8128 rows.
   constexpr double divided_row_s = 230e-9;
-  if (planes &&
-      modelled_seconds(*planes, work) < modelled_seconds(plan, work.all) + work.n_rows * divided_row_s)
-    return planes;
+  IdgWorkload on_cpu = work.all;
+  on_cpu.device = Device::Kind::cpu;
+  const double of_subgrids =
+      modelled_seconds(work.all.device == on_cpu.device ? plan : make_idg_plan(plan.image, asked, on_cpu),
+                       on_cpu) +
+      work.n_rows * divided_row_s;
+  if (planes && modelled_seconds(*planes, work) < of_subgrids) return planes;
   return {};
 }
 
