@@ -276,6 +276,9 @@ class Gridder {
   virtual GridCounts grid(const GridBlock& block) = 0;
   /// The same for a part of what the gridder's GPU keeps, with the weights that it has there.
   virtual GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part);
+  /// The same for rows of a part, by gridders of planes (planes.h).
+  virtual GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part, std::size_t first_row,
+                               std::size_t n_rows);
   /// Counts what grid() would do in a pass over all layers, without doing it.
   virtual GridCounts count(const GridBlock& block) = 0;
   /// Transforms the pass's layers and adds them to the images.
@@ -289,6 +292,8 @@ class Gridder {
   virtual bool add_images(std::span<const std::byte> /*handle*/) { return false; }
   /// The images [plane][y][x], float64, summed (not divided by weights); NaN where l^2 + m^2 >= 1.
   virtual Buffer<double, 3> take_images() = 0;
+  /// [data plane] sums of the weights of rows that the GPU keeps, of the images that were taken last.
+  virtual std::vector<double> kept_weight_sums() const { return {}; }
   /// Whether begin_pass() may follow take_images() to make other images with the same plan.
   virtual bool is_reusable() const { return false; }
   /// Takes back the memory of images that are no longer needed, for the next ones of a reusable gridder.

@@ -44,9 +44,10 @@ struct PlanesWorkload {
   double n_rows = 0;  ///< with data
 };
 
+/// Whether single precision and nothing about subgrids was asked for.
+bool leaves_planes(const IdgSettings& asked);
 /// The plan of planes where they are expected to take less time than the subgrids of `plan`: for one of many
-/// intervals of time, in single precision, without A-terms, and with nothing about subgrids in what was
-/// `asked` for. A GPU makes planes where a CPU would: its subgrids are for images of many visibilities.
+/// intervals of time, if leaves_planes().
 std::optional<PlanesPlan> planes_instead(const IdgPlan& plan, const IdgSettings& asked,
                                          const PlanesWorkload& work);
 /// Planes whatever they cost; none where w turns phases too far.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
@@ -32,6 +33,13 @@ void take_rows(const Buffer<T, Rank>& from, const std::vector<std::size_t>& row,
 
 }  // namespace
 
+std::vector<double> distinct_times(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end(), [](double a, double b) { return b - a < kSameTime_s; }),
+              times.end());
+  return times;
+}
+
 std::vector<double> integration_times(ImagingSource& source, const ChannelGroup& group,
                                       std::uint64_t max_bytes) {
   std::vector<double> times;
@@ -40,10 +48,7 @@ std::vector<double> integration_times(ImagingSource& source, const ChannelGroup&
     double last = std::numeric_limits<double>::quiet_NaN();
     for (const double time : block->time_mjd_s)
       if (time != last && std::isfinite(time)) times.push_back(last = time);
-    std::sort(times.begin(), times.end());
-    times.erase(
-        std::unique(times.begin(), times.end(), [](double a, double b) { return b - a < kSameTime_s; }),
-        times.end());
+    times = distinct_times(std::move(times));
   }
   return times;
 }

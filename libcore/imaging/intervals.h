@@ -23,6 +23,9 @@ struct TimeInterval {
 std::vector<double> integration_times(ImagingSource& source, const ChannelGroup& group,
                                       std::uint64_t max_bytes);
 
+/// The same of these times, in any order.
+std::vector<double> distinct_times(std::vector<double> times_mjd_s);
+
 /// Integrations [0, n_integrations) cut into `n_intervals` runs of as equal a length as can be; their times
 /// are not set. UsageError when there are fewer integrations than intervals.
 std::vector<TimeInterval> split_integrations(std::size_t n_integrations, std::size_t n_intervals);

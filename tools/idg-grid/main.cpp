@@ -30,7 +30,9 @@
 #include "tools/imaging/imager.h"
 #include "tools/imaging/images.h"
 #include "tools/imaging/intervals/images.h"
+#include "tools/imaging/intervals/kept_images.h"
 #include "tools/imaging/intervals/plan.h"
+#include "tools/imaging/kept_on_device.h"
 #include "tools/imaging/options.h"
 #include "tools/imaging/survey.h"
 
@@ -129,11 +131,16 @@ void run(Tool& tool, const Options& asked) {
   std::vector<double> times_mjd_s;
   TimeAxis axis;
   std::vector<TimeInterval> intervals;  // empty: images are of all times
-  if (n_intervals > 1) {
-    times_mjd_s = integration_times(source, split_channels(source.info(), 1)[0], imager.block_bytes);
+  const auto find_intervals = [&](const PreparedGroup* read) {
+    times_mjd_s = read != nullptr && read->kept
+                      ? times_of_runs(read->kept_runs)
+                      : integration_times(source, split_channels(source.info(), 1)[0], imager.block_bytes);
     intervals = split_times(times_mjd_s, n_intervals);
     if (options.time_cube) axis = time_axis(intervals, times_mjd_s);
-  }
+  };
+  if (asked.psf_interval) imager.keeps_intervals = false;  // it reads all again
+  const bool times_come_with_survey = n_intervals > 1 && keeps_intervals(imager, fields);
+  if (n_intervals > 1 && !times_come_with_survey) find_intervals(nullptr);
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size(), n_intervals);
   if (!tool.common().dry_run && asked.psf_interval) check_outputs(psf_imager, fields, 1, 1);
   const auto shared_weights = weights_of_all(imager, groups);
@@ -143,6 +150,7 @@ void run(Tool& tool, const Options& asked) {
   for (std::vector<GroupImages>& of_interval : whole_band) of_interval.resize(fields.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     PreparedGroup group = prepare_group(imager, groups[g], fields, shared_weights.get());
+    if (times_come_with_survey && !group.fields.empty()) find_intervals(&group);
     if (g + 1 == groups.size()) warn_of_beyond(imager, imager.beyond);
     if (!intervals.empty() && !group.fields.empty()) plan_intervals(imager, group, intervals);
     if (tool.common().dry_run) {

@@ -34,13 +34,18 @@ bool may_take_gpu(const Tool& tool, const ImagingWork& work) {
 
 }  // namespace
 
+double input_bytes(const std::vector<std::string>& inputs) {
+  double bytes = 0;
+  for (const std::string& input : inputs) bytes += bytes_of(input);
+  return bytes;
+}
+
 double cpu_seconds(const ImagingWork& work, unsigned n_threads) {
   // One core: 0.3 us for a visibility of four products, which is some 40 bytes of a set; transforms of
   // layers.
   constexpr double kByteSeconds = 8e-9, kPixelSeconds = 1.2e-7;
-  double bytes = 0;
-  for (const std::string& input : work.inputs) bytes += bytes_of(input);
-  return work.n_rounds * (bytes * kByteSeconds + work.n_pixels * kPixelSeconds) / n_threads;
+  return work.n_rounds * (input_bytes(work.inputs) * kByteSeconds + work.n_pixels * kPixelSeconds) /
+         n_threads;
 }
 
 std::uint64_t max_block_bytes(const Device& device, std::uint64_t on_cpu) {

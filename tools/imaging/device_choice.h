@@ -22,6 +22,9 @@ struct ImagingWork {
   double n_rounds = 1;                     ///< times that visibilities are gridded or predicted
 };
 
+/// Size of all inputs; infinity if that of one is unknown.
+double input_bytes(const std::vector<std::string>& inputs);
+
 /// Estimated seconds on a CPU, without reading and writing; infinity if an input's size is unknown.
 double cpu_seconds(const ImagingWork& work, unsigned n_threads);
 

@@ -37,6 +37,8 @@ struct Imager {
   std::uint64_t whole_band_bytes = 0;  ///< memory of images that are kept while gridding
   std::uint64_t filed_bytes = 0;       ///< size of all visibilities if some are kept in a file; 0: none are
   std::uint64_t between_bytes = 0;     ///< further memory between griddings
+  /// Whether a GPU may keep the visibilities of intervals of time.
+  bool keeps_intervals = true;
   double n_gridded = 0;
   BeyondGrid beyond{};                  ///< counts for the groups prepared so far that have their own weights
   ImagingBlock block{};                 ///< residuals on their way to the gridders; its memory is reused

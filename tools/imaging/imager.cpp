@@ -258,11 +258,14 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     own.weights = own.own_weights.get();
   }
   const std::uint64_t block_bytes = imager.block_bytes;
+  const BeyondGrid beyond = imager.beyond;
   own.kept = keep_while_surveying(imager, fields);
   std::optional<Survey> found;
-  if (own.kept) found = survey_keeping(imager, group, fields, own.own_weights.get(), *own.kept);
+  if (own.kept)
+    found = survey_keeping(imager, group, fields, own.own_weights.get(), *own.kept, own.kept_runs);
   if (!found) {
     own.kept.reset();
+    own.kept_runs.clear();
     imager.block_bytes = block_bytes;
     found = survey(imager, group, fields, own.own_weights.get());
   }
@@ -292,6 +295,14 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     if (imager.device.kind == Device::Kind::cpu || !imager.grid_memory)
       field.planes = planes_instead(plan, idg_settings(wanted),
                                     {work, own.found.n_rows_of_interval(wanted.intervals_out)});
+    if (own.kept && wanted.intervals_out > 1 && !field.planes) {
+      log_verbose("images of these intervals need subgrids: the visibilities are read again");
+      imager.keeps_intervals = false;
+      imager.block_bytes = block_bytes;
+      imager.beyond = beyond;
+      own.kept.reset();
+      return prepare_group(imager, group, fields, whole_band);
+    }
     own.shares.push_back(imager.own_rows ? RankShare{{0, field.n_layers()}}
                          : field.planes || (imager.cleans && fields.size() > 1)
                              ? share_rows(imager.ranks, field.n_layers())

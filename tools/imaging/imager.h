@@ -26,6 +26,12 @@
 
 namespace apsyn::imaging {
 
+/// Rows that a GPU keeps one after the other, all of one time.
+struct KeptRun {
+  double time_mjd_s = 0;
+  std::size_t part = 0, first = 0, n = 0;  ///< Gridder::grid_kept()
+};
+
 /// One channel group, planned: everything that stays the same each time it is gridded.
 struct PreparedGroup {
   ChannelGroup group;
@@ -40,6 +46,7 @@ struct PreparedGroup {
   Passes passes;
   IntervalPlan intervals;  ///< how images of intervals of time are made; none are planned unless asked for
   std::unique_ptr<KeptVisibilities> kept;     ///< where a GPU keeps the visibilities for one gridding
+  std::vector<KeptRun> kept_runs;             ///< of these, with intervals of time
   std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
   std::vector<double> weight_sum;             ///< [plane] of all processes' visibilities
   std::vector<double> own_weight_sum;         ///< [plane] of those on this process's GPU

@@ -4,16 +4,20 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "kernels/idg/grid_memory.h"
+#include "kernels/idg/planes.h"
+#include "kernels/idg/settings.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
 #include "libcore/cli/tool.h"
+#include "tools/imaging/device_choice.h"
 
 namespace apsyn::imaging {
 namespace {
@@ -89,10 +93,29 @@ class KeptPlanes final : public PlaneReceiver {
   std::atomic<bool> alike_{true};
 };
 
+/// Adds the rows of a block in runs of one time. False where these are too short for grid_kept(): the rows
+/// are not sorted by time.
+bool add_runs(const std::vector<double>& time_mjd_s, const KeptRows& rows, std::vector<KeptRun>& runs) {
+  constexpr std::size_t kShortestMean = 16;
+  const std::size_t before = runs.size();
+  for (const KeptRows::Range& range : rows.ranges)
+    for (std::size_t i = 0; i < range.n; ++i) {
+      const double time = time_mjd_s[range.first + i];
+      const bool follows = !runs.empty() && runs.back().time_mjd_s == time &&
+                           runs.back().part == range.part &&
+                           runs.back().first + runs.back().n == range.place + i;
+      if (follows)
+        ++runs.back().n;
+      else
+        runs.push_back({time, range.part, range.place + i, 1});
+    }
+  return (runs.size() - before) * kShortestMean <= time_mjd_s.size() + kShortestMean * rows.ranges.size();
+}
+
 /// Surveys a group whose source gives its planes to the GPU, a block while the next one is read. False: there
-/// is no room for all.
+/// is no room for all, or `runs` are wanted and would be too short.
 bool survey_giving(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
-                   KeptVisibilities& kept, Survey& found) {
+                   KeptVisibilities& kept, Survey& found, std::vector<KeptRun>* runs) {
   const std::size_t n_planes = imager.n_data_planes();
   KeptPlanes planes(kept, n_planes);
   ImagingBlock block, surveyed;
@@ -100,23 +123,35 @@ bool survey_giving(Imager& imager, const ChannelGroup& group, const std::vector<
   std::vector<std::uint32_t> n_used;
   BlockMover move;
   std::future<void> behind;
+  bool sorted = true;
   imager.source.rewind(group);
-  while (planes.alike() && imager.plane_source->give(block, imager.block_bytes, planes)) {
+  while (planes.alike() && sorted && imager.plane_source->give(block, imager.block_bytes, planes)) {
     if (behind.valid()) behind.get();
     std::swap(block, surveyed);
     std::swap(rows, planes.rows());
     std::swap(n_used, planes.n_used());
+    if (runs != nullptr) sorted = add_runs(surveyed.time_mjd_s, rows, *runs);
     behind = std::async(std::launch::async, [&] {
       kept.place(rows, move(surveyed, {}, fields[0]));
       found.add(surveyed, n_used, n_planes, fields, imager.threads());
     });
   }
   if (behind.valid()) behind.get();
-  if (planes.alike()) return planes.has_room();
+  if (planes.alike()) return planes.has_room() && sorted;
   // Rare: products are flagged each by itself. What was read up to here is read again.
   kept.keep_own_weights();
   found = Survey(fields.size());
-  return survey_giving(imager, group, fields, kept, found);
+  if (runs != nullptr) runs->clear();
+  return survey_giving(imager, group, fields, kept, found, runs);
+}
+
+/// Whether a GPU's gridder need not take visibilities from the host.
+bool may_keep(const Imager& imager, const std::vector<Field>& fields) {
+  constexpr std::size_t kMaxPlanes = 4;
+  return imager.device.kind == Device::Kind::cuda && (imager.ranks.size == 1 || imager.own_rows) &&
+         !imager.aterms() && !imager.cleans && !imager.tool.common().dry_run && fields.size() == 1 &&
+         imager.n_data_planes() > 0 && imager.n_data_planes() <= kMaxPlanes &&
+         imager.grid_memory.value_or(GridMemory::gpu) == GridMemory::gpu;
 }
 
 /// The same for a source of blocks.
@@ -136,14 +171,23 @@ bool survey_blocks(Imager& imager, const ChannelGroup& group, const std::vector<
 
 }  // namespace
 
+bool keeps_intervals(const Imager& imager, const std::vector<Field>& fields) {
+  // Longer ones would be gridded with subgrids, and read again for nothing: five million visibilities of four
+  // products (planes_instead()).
+  constexpr double kLongestBytes = 2e8;
+  const double bytes =
+      input_bytes(imager.options.inputs) / static_cast<double>(imager.options.imaging.intervals_out);
+  if (std::isfinite(bytes) && bytes > kLongestBytes) return false;
+  return imager.keeps_intervals && may_keep(imager, fields) && imager.options.imaging.channels_out == 1 &&
+         imager.ranks.size == 1 && imager.plane_source != nullptr && !imager.grid_memory &&
+         leaves_planes(idg_settings(imager.options.imaging));
+}
+
 std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std::vector<Field>& fields) {
-  constexpr std::size_t kMaxPlanes = 4;
-  if (imager.device.kind != Device::Kind::cuda || (imager.ranks.size > 1 && !imager.own_rows) ||
-      imager.aterms() || imager.cleans || imager.tool.common().dry_run ||
-      imager.options.imaging.intervals_out > 1 || fields.size() != 1 || imager.n_data_planes() == 0 ||
-      imager.n_data_planes() > kMaxPlanes || imager.grid_memory.value_or(GridMemory::gpu) != GridMemory::gpu)
-    return nullptr;
-  imager.source.keep_none();
+  const bool of_intervals = imager.options.imaging.intervals_out > 1;
+  if (!(of_intervals ? keeps_intervals(imager, fields) : may_keep(imager, fields))) return nullptr;
+  // Intervals may come to be read again. Until then nothing is, but by whoever keeps the planes.
+  if (!of_intervals) imager.source.keep_none();
   imager.block_bytes = std::min(imager.block_bytes, kPassedOnBytes);
   const PartTimer start(imager.tool, "start of the GPU");
   return keep_visibilities(imager.device, imager.n_data_planes(), device_room(imager.device).free_bytes / 2,
@@ -152,12 +196,15 @@ std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std
 
 std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
                                      const std::vector<Field>& fields, ImageWeights* weights,
-                                     KeptVisibilities& kept) {
+                                     KeptVisibilities& kept, std::vector<KeptRun>& runs) {
   Survey found(fields.size());
   {
     const PartTimer reading(imager.tool, "reading");
-    const auto survey_all = imager.plane_source == nullptr ? survey_blocks : survey_giving;
-    if (!survey_all(imager, group, fields, kept, found)) return std::nullopt;
+    const bool all = imager.plane_source == nullptr
+                         ? survey_blocks(imager, group, fields, kept, found)
+                         : survey_giving(imager, group, fields, kept, found,
+                                         imager.options.imaging.intervals_out > 1 ? &runs : nullptr);
+    if (!all) return std::nullopt;
   }
   if (weights == nullptr) return found;
   CellSums cells = kept.sum_cells({weights->n_rows(), weights->n_columns(), imager.options.imaging.cell_rad,
@@ -167,7 +214,7 @@ std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
 }
 
 void keep_if_layers_fit(Imager& imager, PreparedGroup& own) {
-  if (!own.kept) return;
+  if (!own.kept || own.fields[0].planes) return;
   const IdgPlan& plan = own.fields[0].plan;
   const GridPlace place = place_grids(device_room(imager.device), plan, {imager.setup().n_planes(), 1, {}});
   if (place.where == GridMemory::gpu && place.max_layers >= plan.n_layers) return;

@@ -13,16 +13,21 @@
 
 namespace apsyn::imaging {
 
+/// Whether the GPU is to keep the visibilities of intervals of time, which then have no times until a survey
+/// has read them. Where their images turn out to need subgrids, prepare_group() reads all again.
+bool keeps_intervals(const Imager& imager, const std::vector<Field>& fields);
+
 /// What a survey of these fields lets the GPU keep; null for jobs whose gridder takes visibilities from the
-/// host: on the CPU, with several processes that read the same rows, A-terms, several fields, cycles or
-/// intervals. From here on the host keeps none.
+/// host: on the CPU, with several processes that read the same rows, A-terms, several fields or cycles. From
+/// here on the host keeps none.
 std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std::vector<Field>& fields);
 
 /// Surveys like survey(), while the GPU takes the planes; the sums of the weights are made there. No value:
-/// it has no room for all, and nothing has been added to the weights.
+/// it has no room for all, and nothing has been added to the weights. For intervals of time it fills `runs`;
+/// no value, too, where rows are not sorted by time.
 std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
                                      const std::vector<Field>& fields, ImageWeights* weights,
-                                     KeptVisibilities& kept);
+                                     KeptVisibilities& kept, std::vector<KeptRun>& runs);
 
 /// Gives up what is kept unless the GPU has room beside it for all layers at once.
 void keep_if_layers_fit(Imager& imager, PreparedGroup& own);

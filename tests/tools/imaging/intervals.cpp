@@ -10,12 +10,16 @@
 #include <random>
 
 #include "libcore/base/constants.h"
+#include "libcore/imaging/plane_source.h"
 #include "tests/reference/dft_image.h"
+#include "tests/reference/test_device.h"
 #include "tools/imaging/intervals/images.h"
+#include "tools/imaging/intervals/kept_images.h"
 #include "tools/imaging/intervals/plan.h"
 
 using namespace apsyn;
 using namespace apsyn::imaging;
+using apsyn::reference::test_device;
 
 BOOST_AUTO_TEST_SUITE(intervals)
 
@@ -23,11 +27,12 @@ namespace {
 
 constexpr std::size_t kSide = 32, kBaselines = 60, kIntegrations = 12;
 constexpr double kCell = 4e-3, kFirst_mjd_s = 5e9, kStep_s = 2;
+const bool on_cpu = test_device().kind == Device::Kind::cpu;
 constexpr double kAccuracy = 2e-6;  ///< that single precision plans by, of the image's RMS
 
 /// Rows of random baselines and values in memory; those of integration t are a thousand times as strong as
 /// those of t - 1 where t is odd, so that what leaks from one interval into the next shows.
-class Series final : public ImagingSource {
+class Series final : public ImagingSource, public PlaneSource {
  public:
   /// The integration of each group of kBaselines rows, and the number of rows in a block.
   Series(const std::vector<std::size_t>& order, std::size_t block_rows) : block_rows_(block_rows) {
@@ -67,6 +72,17 @@ class Series final : public ImagingSource {
     for (std::size_t i = 0; i < n; ++i) row[i] = next_ + i;
     copy_rows(all_, row, block);
     next_ += n;
+    return true;
+  }
+  bool give(ImagingBlock& block, std::uint64_t max_bytes, PlaneReceiver& to) override {
+    if (!read(block, max_bytes) || !to.begin(block.time_mjd_s.size(), block.channel_hz, false)) return false;
+    const auto fill = [&](std::size_t first, std::size_t n, std::complex<float>* data, float* weight) {
+      std::copy_n(&block.data(first, 0, 0), 2 * n, data);
+      std::copy_n(&block.weight(first, 0, 0), 2 * n, weight);
+    };
+    to.take(0, block.time_mjd_s.size(), fill);
+    block.data.resize({0, 2, 1});
+    block.weight.resize({0, 2, 1});
     return true;
   }
   const ImagingBlock& all() const { return all_; }
@@ -109,20 +125,25 @@ struct Run {
   IntervalPlan plan;
   std::uint64_t other_bytes = 0;  ///< beside the plan's
   std::size_t n_readings = 0;
+  bool kept = false;                          ///< by a GPU
   std::map<std::size_t, GroupImages> images;  ///< by interval
 
   Run(const std::vector<std::size_t>& order, std::size_t block_rows, std::size_t n_intervals,
       unsigned n_threads, std::uint64_t max_memory_bytes)
-      : options(options_of(n_intervals)), source(order, block_rows), imager{tool,   options,
-                                                                            source, {{"I", {}, {}}},
-                                                                            {},     {},
+      : options(options_of(n_intervals)), source(order, block_rows), imager{tool,          options,
+                                                                            source,        {{"I", {}, {}}},
+                                                                            test_device(), {},
                                                                             1 << 24} {
     tool.common().threads = n_threads;
     tool.common().max_memory_bytes = max_memory_bytes;
     const ChannelGroup group = split_channels(source.info(), 1)[0];
-    const auto intervals = split_times(integration_times(source, group, 1 << 24), n_intervals);
+    const std::vector<double> times_mjd_s = integration_times(source, group, 1 << 24);
+    const auto intervals = split_times(times_mjd_s, n_intervals);
+    imager.plane_source = &source;
     const std::vector<Field> fields = fields_of(options, source.info());
     PreparedGroup prepared = prepare_group(imager, group, fields, nullptr);
+    kept = prepared.kept != nullptr;
+    if (kept) BOOST_TEST(times_of_runs(prepared.kept_runs) == times_mjd_s);
     plan_intervals(imager, prepared, intervals);
     plan = prepared.intervals;
     other_bytes = prepared.other_bytes;
@@ -219,13 +240,13 @@ BOOST_AUTO_TEST_CASE(each_image_is_of_its_interval_alone) {
     for (const std::size_t block_rows : {std::size_t{100000}, 2 * kBaselines, kBaselines / 2 + 3})
       for (const std::size_t n_intervals : {std::size_t{2}, std::size_t{5}, kIntegrations}) {
         const Run one(order, block_rows, n_intervals, 1, 4'000'000'000);
-        BOOST_TEST(one.n_readings == 1u);
+        BOOST_TEST(one.n_readings == (one.kept ? 0u : 1u));
         BOOST_TEST_REQUIRE(one.images.size() == n_intervals);
         // Measured: at most 8.5e-7, without AVX-512.
         for (std::size_t k = 0; k < n_intervals; ++k) BOOST_TEST(one.error(k, n_intervals) < kAccuracy);
         for (const unsigned n_threads : {2u, 5u}) {
           const Run more(order, block_rows, n_intervals, n_threads, 4'000'000'000);
-          BOOST_TEST((more.plan.n_workers > 1) == (n_intervals >= 2 * n_threads));
+          if (on_cpu) BOOST_TEST((more.plan.n_workers > 1) == (n_intervals >= 2 * n_threads));
           BOOST_TEST_REQUIRE(more.images.size() == n_intervals);
           for (std::size_t k = 0; k < n_intervals; ++k) {
             const Buffer<double, 3>&a = one.images.at(k).pixels, &b = more.images.at(k).pixels;
@@ -236,7 +257,24 @@ BOOST_AUTO_TEST_CASE(each_image_is_of_its_interval_alone) {
       }
 }
 
+BOOST_AUTO_TEST_CASE(runs_are_divided_among_intervals) {
+  const std::vector<TimeInterval> thirds{{0, 1, -INFINITY, 1}, {1, 1, 1, 2}, {2, 1, 2, INFINITY}};
+  // The second and third follow each other on the device; the fourth has no time, the last is elsewhere.
+  const std::vector<KeptRun> runs{{0.5, 0, 0, 20},  {1, 0, 20, 20},  {1.5, 0, 40, 20},
+                                  {NAN, 0, 60, 20}, {2.5, 0, 80, 9}, {1.5, 1, 0, 20}};
+  const auto of_interval = runs_of_intervals(runs, thirds);
+  BOOST_TEST(of_interval[0].size() == 1u);
+  BOOST_TEST_REQUIRE(of_interval[1].size() == 2u);
+  BOOST_TEST(of_interval[1][0].first == 20u);
+  BOOST_TEST(of_interval[1][0].n == 40u);
+  BOOST_TEST(of_interval[1][1].part == 1u);
+  BOOST_TEST_REQUIRE(of_interval[2].size() == 1u);
+  BOOST_TEST(of_interval[2][0].n == 9u);
+  BOOST_TEST(times_of_runs(runs) == (std::vector<double>{0.5, 1, 1.5, 2.5}));
+}
+
 BOOST_AUTO_TEST_CASE(with_little_memory_the_visibilities_are_read_several_times) {
+  if (!on_cpu) return;  // which keeps the visibilities
   const Run all(two_sets(), kBaselines, kIntegrations, 1, 4'000'000'000);
   BOOST_TEST(all.plan.n_open == kIntegrations);
   // Between what one gridder needs and what all need.

@@ -9,6 +9,7 @@
 #include "libcore/cli/tool.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
+#include "tools/imaging/intervals/kept_images.h"
 #include "tools/imaging/intervals/plan.h"
 #include "tools/imaging/open_images.h"
 
@@ -146,7 +147,10 @@ void make_interval_images(Imager& imager, PreparedGroup& own, const std::vector<
                           ImagingSource& source, std::span<const TimeInterval> intervals,
                           const TakeIntervalImages& take) {
   imager.tool.stage("intervals");
-  IntervalGridding(imager, own, fields, source, intervals, take).run();
+  if (own.kept)
+    make_kept_interval_images(imager, own, fields, intervals, take);
+  else
+    IntervalGridding(imager, own, fields, source, intervals, take).run();
   imager.n_gridded += own.found.n_visibilities * static_cast<double>(imager.n_planes() * fields.size());
   return_freed_memory();
 }

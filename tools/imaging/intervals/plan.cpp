@@ -91,6 +91,15 @@ void plan_intervals(const Imager& imager, PreparedGroup& own, std::span<const Ti
   IntervalPlan& plan = own.intervals;
   plan = {.batch = intervals.size(), .keeps_gridders = shares};
   // Processes add up the images of an interval together, and A-terms are prepared for one block at a time.
+  if (own.kept) {
+    plan.n_workers = static_cast<unsigned>(
+        std::min<std::size_t>({imager.threads(), on_device, std::max<std::size_t>(1, intervals.size())}));
+    const auto bytes = [&] { return plan.n_workers * (gridder_bytes(imager, own, 1) + own.between_bytes); };
+    while (plan.n_workers > 1 && bytes() > left) plan.n_workers /= 2;
+    plan.n_open = plan.n_workers;
+    plan.bytes = bytes();
+    return;
+  }
   const bool independent = shares && imager.ranks.size == 1 && own.n_passes() == 1 && !imager.aterms();
   const unsigned n_threads = imager.threads();
   for (unsigned n = n_threads; independent && n > 1 && intervals.size() >= 2 * n_threads; n /= 2) {

@@ -86,6 +86,10 @@ GridCounts Gridder::grid_kept(const KeptVisibilities&, std::size_t) {
   throw std::logic_error("gridder: only a GPU's has visibilities that a GPU keeps");
 }
 
+GridCounts Gridder::grid_kept(const KeptVisibilities&, std::size_t, std::size_t, std::size_t) {
+  throw std::logic_error("gridder: subgrids take visibilities that a GPU keeps part by part");
+}
+
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
   if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan.with_whole_grids(), setup);
   const bool aterms = setup.aterms != AtermMode::none;

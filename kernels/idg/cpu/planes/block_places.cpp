@@ -28,28 +28,32 @@ constexpr std::size_t spare = 64;  ///< behind arrays that are filled in whole v
 
 }  // namespace
 
+PlaceFrame frame_of(const PlanesPlan& plan) {
+  const double cell = plan.image.cell_rad;
+  const auto n_u = static_cast<double>(plan.n_u), n_v = static_cast<double>(plan.n_v),
+             width = static_cast<double>(plan.kernel.width());
+  PlaceFrame frame{.scale_u = n_u * cell,
+                   .scale_v = n_v * cell,
+                   .n_u = n_u,
+                   .n_v = n_v,
+                   .origin_u = std::floor(n_u / 2) + width,
+                   .origin_v = width,
+                   .half_width = width / 2,
+                   .w_scale = plan.max_w_lambda > 0 ? 1 / plan.max_w_lambda : 0,
+                   .turns_of_w = plan.n_middle - 1};
+  for (std::size_t i = 0; i < max_term_pairs; ++i)
+    frame.max_t[i] = i + 1 < plan.n_pairs() ? static_cast<float>(plan.pairs_w_lambda[i] * frame.w_scale) : 1;
+  return frame;
+}
+
 BlockPlaces::BlockPlaces(const PlanesPlan& plan, const IdgSetup& setup)
-    : max_w_lambda_(plan.max_w_lambda),
+    : frame_(frame_of(plan)),
+      max_w_lambda_(plan.max_w_lambda),
       n_data_planes_(setup.n_data_planes),
       n_planes_(setup.n_planes()),
       n_threads_(setup.n_threads),
       scratch_(setup.n_threads) {
-  const double cell = plan.image.cell_rad;
-  const auto n_u = static_cast<double>(plan.n_u), n_v = static_cast<double>(plan.n_v),
-             width = static_cast<double>(plan.kernel.width());
-  frame_ = {.scale_u = n_u * cell,
-            .scale_v = n_v * cell,
-            .n_u = n_u,
-            .n_v = n_v,
-            .origin_u = std::floor(n_u / 2) + width,
-            .origin_v = width,
-            .half_width = width / 2,
-            .w_scale = plan.max_w_lambda > 0 ? 1 / plan.max_w_lambda : 0,
-            .turns_of_w = plan.n_middle - 1};
-  for (std::size_t i = 0; i < max_term_pairs; ++i)
-    frame_.max_t[i] =
-        i + 1 < plan.n_pairs() ? static_cast<float>(plan.pairs_w_lambda[i] * frame_.w_scale) : 1;
-  const double pi = std::numbers::pi;
+  const double pi = std::numbers::pi, cell = plan.image.cell_rad;
   phase_ = {pi * static_cast<double>(plan.image.n_x) * cell, pi * static_cast<double>(plan.image.n_y) * cell,
             2 * pi * (1 - plan.n_middle + plan.n_half_range)};
   // Chebyshev interpolation of a phase of at most `turn` leaves about (turn / 2)^n / n!; node_counts.h.

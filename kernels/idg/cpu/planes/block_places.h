@@ -16,6 +16,8 @@
 
 namespace apsyn {
 
+PlaceFrame frame_of(const PlanesPlan& plan);
+
 class BlockPlaces {
  public:
   BlockPlaces(const PlanesPlan& plan, const IdgSetup& setup);

@@ -71,6 +71,11 @@ PlaneScreens::PlaneScreens(const PlanesPlan& plan) {
   of_term_.resize({n_terms, n_x, n_y});
   for (std::size_t x = 0; x < n_x; ++x)
     for (std::size_t y = 0; y < n_y; ++y) {
+      if (y > n_y / 2) {  // as far from the middle as one that is made already
+        for (std::size_t term = 0; term < n_terms; ++term)
+          of_term_(term, x, y) = of_term_(term, x, n_y / 2 * 2 - y);
+        continue;
+      }
       const double less =
           n_minus_one(static_cast<double>(x) * cell, (static_cast<double>(y) - middle) * cell);
       const auto power = phase_powers(phase * (less + 1 - plan.n_middle), n_terms);

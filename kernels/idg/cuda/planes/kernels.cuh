@@ -28,10 +28,43 @@ struct PlaneCells {
   int n_u, n_v, origin;
 };
 
+/// Rows that the device keeps, of which it makes the places itself: of every channel, as nodes would save
+/// less than they cost.
+struct LocateTask {
+  const double* uvw_m;       ///< [row][u, v, w]
+  const double* path_m;      ///< [row], or null
+  const double* wavenumber;  ///< [chan]
+  const float2* data;        ///< [row][chan][data plane]
+  const float* weight;       ///< [row][chan][weight plane], for one or all data planes
+  std::uint32_t n_rows, n_chan;
+  int n_data_planes, n_weight_planes, n_planes;  ///< the last plane may be the PSF's
+
+  // apsyn::PlaceFrame, and the limits of BlockPlaces::survey().
+  double scale_u, scale_v, n_u, n_v, origin_u, origin_v, half_width, w_scale, turns_of_w;
+  float max_t[6];
+  double max_w_lambda, farthest_cells;
+
+  int n_tiles_u, n_tiles_v;
+  DevicePlace* place;  ///< [row][chan]
+  float2* value;       ///< [row][chan][plane]
+  std::uint64_t* key;  ///< [row][chan] tile of its first tap; behind the last tile without a weight
+  int* refused;        ///< becomes 1 for coordinates that cannot be
+};
+void launch_locate(const LocateTask& task, cudaStream_t stream);
+
+/// tile_begin [tile + 1]: where the sorted keys of each tile begin.
+void launch_tile_begins(const std::uint64_t* key, std::uint32_t n, std::uint32_t n_tiles,
+                        std::uint32_t* tile_begin, cudaStream_t stream);
+
+/// sums [plane][part] += the weights of n visibilities, in an order of their own.
+constexpr int weight_sum_parts = 64;
+void launch_sum_weights(const float* weight, std::size_t n, int n_planes, double* sums, cudaStream_t stream);
+
 struct SpreadTask {
   PlaneCells cells;
-  const DevicePlace* place;         ///< [place] by the tiles of their first taps
+  const DevicePlace* place;         ///< [place]
   const float2* value;              ///< [place][plane]
+  const std::uint32_t* order;       ///< places by the tiles of their first taps; null: they are in order
   const std::uint32_t* tile_begin;  ///< [tile + 1], rows of tiles after each other
   const float* coefficients;        ///< [power][tap] of the kernel (spread_kernel.h)
   int width, stride, degree;        ///< of it

@@ -62,7 +62,9 @@ __global__ void __launch_bounds__(n_threads) spread(SpreadTask task) {
       const int n = int(min(end - first, std::uint32_t(places_at_once)));
       const int to = threadIdx.x % places_at_once, axis = threadIdx.x / places_at_once;
       __syncthreads();
-      if (to < n) load_place(task, first + to, plane, axis, to, shared);
+      if (to < n)
+        load_place(task, task.order == nullptr ? first + to : task.order[first + to], plane, axis, to,
+                   shared);
       __syncthreads();
       for (int i = share; i < n; i += n_shares) {
         const std::uint32_t cell = shared.cell[i];
