@@ -22,7 +22,8 @@ std::string joined(const std::vector<std::size_t>& planes, const std::vector<std
 
 class StreamImages final : public ImageSource {
  public:
-  StreamImages(const std::string& path, const std::string& how) : reader_(path) {
+  StreamImages(const std::string& path, const std::string& how, unsigned n_threads)
+      : reader_(path, -1, n_threads) {
     const std::string name = path == "-" ? "standard input" : path;
     planes_ = intensity_planes(how, reader_.info().stokes, name);
     info_ = {name,
@@ -253,7 +254,8 @@ std::vector<std::size_t> intensity_planes(std::string_view how, const std::vecto
   return planes;
 }
 
-std::unique_ptr<ImageSource> open_images(const std::vector<std::string>& paths, const std::string& how) {
+std::unique_ptr<ImageSource> open_images(const std::vector<std::string>& paths, const std::string& how,
+                                         unsigned n_threads) {
   for (const std::string& path : paths) {
     const InputKind kind = detect_input(path);
     if (kind == InputKind::image_stream && paths.size() > 1)
@@ -263,7 +265,7 @@ std::unique_ptr<ImageSource> open_images(const std::vector<std::string>& paths, 
     if (kind == InputKind::image && path == "-")
       throw UsageError(
           "-: FITS images are read from files only: write a stream (epic-image -o -) into the pipe");
-    if (kind == InputKind::image_stream) return std::make_unique<StreamImages>(path, how);
+    if (kind == InputKind::image_stream) return std::make_unique<StreamImages>(path, how, n_threads);
   }
   return std::make_unique<FitsImages>(paths, how);
 }

@@ -45,6 +45,7 @@ std::vector<std::size_t> intensity_planes(std::string_view how, const std::vecto
 /// the channels of an image. Times without a file between those of others are missing images. UsageError for
 /// a stream beside other inputs; DataError for files of different shapes, channels or pixels, without a date,
 /// or not evenly in time; throws as their readers.
-std::unique_ptr<ImageSource> open_images(const std::vector<std::string>& paths, const std::string& how);
+std::unique_ptr<ImageSource> open_images(const std::vector<std::string>& paths, const std::string& how,
+                                         unsigned n_threads = 1);
 
 }  // namespace apsyn

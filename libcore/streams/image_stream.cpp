@@ -8,8 +8,10 @@
 
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
+#include "libcore/files/checksum.h"
 #include "libcore/files/input.h"
 #include "libcore/header/ascii_header.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -28,9 +30,33 @@ bool is_field(const std::vector<std::string>& products) {
   });
 }
 
+struct PieceSum {
+  std::size_t n_bytes = 0;
+  std::uint32_t crc = 0;
+};
+
+/// Calls work(place, piece, bytes) for the pieces of some memory by threads; the checksum of a piece is made
+/// where that returns true.
+template <class Work>
+std::vector<PieceSum> for_pieces(unsigned n_threads, float* memory, std::size_t n_bytes, Work work) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  std::vector<PieceSum> sums((n_bytes + kPieceBytes - 1) / kPieceBytes);
+  parallel_for(n_threads, sums.size(), [&](std::size_t number, unsigned) {
+    const std::size_t at = number * kPieceBytes, n = std::min(kPieceBytes, n_bytes - at);
+    char* const piece = reinterpret_cast<char*>(memory) + at;
+    sums[number].n_bytes = n;
+    if (!work(at, piece, n)) return;
+    Crc32c crc;
+    crc.add(piece, n);
+    sums[number].crc = crc.value();
+  });
+  return sums;
+}
+
 }  // namespace
 
-ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
+ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd, unsigned n_threads)
+    : n_threads_(n_threads) {
   auto source = std::make_unique<ByteSource>(path);
   source->stop_when_readable(stop_fd);
   HeaderReader keys(read_stream_header(*source), source->name());
@@ -84,16 +110,45 @@ std::optional<std::uint64_t> ImageStreamReader::n_images() const {
 }
 
 bool ImageStreamReader::read(std::vector<float>& record) {
-  // in pieces, so that a false header costs no memory before its data come
   const std::size_t n_float = n_part_ * n_value_;
+  if (payload_->is_file()) {
+    if (*payload_->size() - payload_->position() < record_bytes()) {
+      payload_->advance(0, 0);
+      return false;
+    }
+    record.resize(n_float);
+    return read_file(record.data());
+  }
+  // in pieces, so that a false header costs no memory before its data come
   constexpr std::size_t kPiece = std::size_t{1} << 24;
   for (std::size_t done = 0; done < n_float;) {
     const std::size_t n = std::min(kPiece, n_float - done);
     if (record.size() < done + n) record.resize(done + n);
-    if (payload_->read(record.data() + done, n * sizeof(float)) < n * sizeof(float)) return false;
+    if (!read_pipe(record.data() + done, n * sizeof(float))) return false;
     done += n;
   }
   return true;
+}
+
+bool ImageStreamReader::read_file(float* to) {
+  const std::uint64_t first = payload_->position();
+  const auto sums =
+      for_pieces(n_threads_, to, record_bytes(), [&](std::size_t at, char* piece, std::size_t n) {
+        payload_->read_at(first + at, piece, n);
+        return payload_->wants_checksum();
+      });
+  for (const PieceSum& sum : sums) payload_->advance(sum.n_bytes, sum.crc);
+  return true;
+}
+
+bool ImageStreamReader::read_pipe(float* to, std::size_t n_bytes) {
+  const std::size_t got = payload_->read_unsummed(to, n_bytes);
+  if (payload_->wants_checksum()) {
+    const auto sums = for_pieces(n_threads_, to, got, [](std::size_t, char*, std::size_t) { return true; });
+    for (const PieceSum& sum : sums) payload_->advance_sum(sum.n_bytes, sum.crc);
+    if (got == 0) payload_->advance_sum(0, 0);  // nothing is left but the trailer
+  }
+  return got == n_bytes;
 }
 
 bool ImageStreamReader::read(Image& image) {

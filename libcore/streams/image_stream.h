@@ -19,7 +19,8 @@ class ImageStreamReader {
  public:
   /// `path` may be "-". DataError when the header is none of an image stream's; FailureError when it cannot
   /// be read, and when the descriptor `stop_fd` (-1: none) can be read while the reader waits for its input.
-  explicit ImageStreamReader(const std::string& path, int stop_fd = -1);
+  /// Threads read a file's images piece by piece, and sum what a pipe gives.
+  explicit ImageStreamReader(const std::string& path, int stop_fd = -1, unsigned n_threads = 1);
   /// The next image, of complex planes (XY, YX, X, Y, and of R and L) the amplitudes, and its time; false at
   /// the end, which has then been checked.
   bool read(Image& image);
@@ -37,6 +38,10 @@ class ImageStreamReader {
   std::uint64_t record_bytes() const { return n_part_ * n_value_ * sizeof(float); }
 
  private:
+  bool read_file(float* to);
+  bool read_pipe(float* to, std::size_t n_bytes);
+
+  unsigned n_threads_;
   ImageInfo info_;
   std::size_t nx_ = 0, ny_ = 0, n_chan_ = 0, n_part_ = 1, n_value_ = 0;
   double step_s_ = 0;

@@ -2,15 +2,20 @@
 // Streams of images as epic-image writes them: planes, complex ones as moduli, times and frequencies.
 #include "libcore/streams/image_stream.h"
 
-#include <boost/test/unit_test.hpp>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
+#include "libcore/files/checksum.h"
 #include "libcore/header/ascii_header.h"
+#include "libcore/streams/stream_payload.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;
@@ -90,6 +95,68 @@ BOOST_AUTO_TEST_CASE(complex_planes_are_shown_by_their_moduli) {
                  (5'000'000'000'000 + 250'000'000'000 * static_cast<std::int64_t>(n)));
     }
     BOOST_TEST(n == kImages);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(threads_read_the_same_and_see_damage) {
+  // three images of several megabytes and a trailer, from a file and from a pipe
+  const Scratch scratch;
+  constexpr std::size_t kSide = 701, kPlanes = 3, kTimes = 3, n_float = kSide * kSide * kPlanes;
+  std::vector<float> values(kTimes * n_float);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_of(i);
+  HeaderWriter keys;
+  keys.token("INSTRUMENT", "apsyn-image");
+  keys.start_time({60000, 0});
+  keys.integer("TRAILER", 1);
+  keys.number("FREQ", 60e6, -6);
+  keys.number("BW", 2e6, -6);
+  keys.number("TSAMP", 0.25, 6);
+  keys.integer("NDIM", 1);
+  keys.integer("NCHAN", kPlanes);
+  keys.integer("NX", kSide);
+  keys.integer("NY", kSide);
+  keys.angle("CELL", kRadPerDeg);
+  keys.token("PRODUCTS", "I");
+  keys.token("ORDER", "TDPFYX");
+  keys.token("ENCODING", "FLOAT");
+  keys.phase_centre(SkyDirection{1, 0.5});
+  keys.flux_unit(FluxUnit::adu);
+  const std::string header = keys.finish();
+  const std::size_t n_bytes = values.size() * sizeof(float);
+  Crc32c crc;
+  crc.add(values.data(), n_bytes);
+  const std::string trailer = format_trailer(n_bytes, crc.value()), pipe = scratch.path("pipe");
+  BOOST_TEST_REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const auto write = [&](const std::string& path) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(header.data(), static_cast<std::streamsize>(header.size()));
+    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(n_bytes));
+    file.write(trailer.data(), static_cast<std::streamsize>(trailer.size()));
+  };
+  for (const bool damaged : {false, true}) {
+    if (damaged) values[n_float + 12345] += 1;
+    write(scratch.path("file"));
+    for (const unsigned n_threads : {1u, 3u})
+      for (const std::string& path : {scratch.path("file"), pipe}) {
+        std::thread writer;
+        if (path == pipe) writer = std::thread([&] { write(pipe); });
+        ImageStreamReader reader(path, -1, n_threads);
+        std::vector<float> record;
+        std::size_t n = 0;
+        const auto read_all = [&] {
+          for (; reader.read(record); ++n) {
+            BOOST_TEST_REQUIRE(record.size() == n_float);
+            BOOST_TEST(std::equal(record.begin(), record.end(),
+                                  values.begin() + static_cast<std::ptrdiff_t>(n * n_float)));
+          }
+        };
+        if (damaged)
+          BOOST_CHECK_THROW(read_all(), DataError);
+        else
+          read_all();
+        if (!damaged) BOOST_TEST(n == kTimes);
+        if (writer.joinable()) writer.join();
+      }
   }
 }
 
