@@ -119,8 +119,9 @@ function(apsyn_add_cuda_sources cuda_sources)
   target_sources(apsyn_kernels PRIVATE ${kernel_cuda})
   include(cmake/instantiations.cmake)
   target_compile_options(apsyn_kernels PRIVATE ${APSYN_CUDA_WARNINGS})
-  # Cutting into subgrids gives the host's borders to the last bit.
+  # Cutting into subgrids gives the host's borders to the last bit, and light curves its integers.
   set_source_files_properties(kernels/idg/cuda/partition/cut.cu kernels/idg/cuda/partition/join.cu
+                              kernels/search/images/cuda/store.cu kernels/search/images/cuda/measure.cu
                               PROPERTIES COMPILE_OPTIONS --fmad=false)
   apsyn_check_hopper(apsyn_kernels)
   add_library(apsyn_kernels_cuda OBJECT ${cuda_sources})

@@ -2,6 +2,7 @@
 #include "kernels/search/images/image_search.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -24,7 +25,8 @@ constexpr double kLeastUsable = 0.25;
 constexpr std::size_t kBeamImages = 4, kBeamSide = 512;
 
 LightCurvePlan curve_plan(const ImageSearchPlan& plan) {
-  return {plan.nx, plan.ny, plan.n_chan, plan.piece, plan.kept_frames(), plan.rfi_sigma, plan.n_threads};
+  return {plan.nx,        plan.ny,        plan.n_chan, plan.piece, plan.kept_frames(),
+          plan.rfi_sigma, plan.n_threads, plan.device};
 }
 
 double noise_of(double n, std::size_t width, std::size_t piece) {
@@ -45,9 +47,19 @@ double ImageSearchPlan::bytes() const {
   const double sums = static_cast<double>(program.steps.size() * (piece + widths.back()) * kTilePixels * 2),
                table = static_cast<double>(delay.extent(0) * widths.size() * piece * 6);
   const auto side = static_cast<double>(cutout_pixels);
+  // hits on their way from a device, as they come and sorted
+  const double hits = device.kind == Device::Kind::cuda
+                          ? 52 * static_cast<double>(device_hit_capacity(
+                                     delay.extent(0), (piece + widths.back() - 1) / widths.back()))
+                          : 0;
   const double cutout = side * side * static_cast<double>(2 * kCutoutFrames + widths.back() + 1) * 4;
-  return LightCurves::bytes(curve_plan(*this)) + table + static_cast<double>(n_threads) * (sums + 4e6) +
-         static_cast<double>(kMaxOfGulp) * cutout;
+  return LightCurves::bytes(curve_plan(*this)) + table + hits +
+         static_cast<double>(n_threads) * (sums + 4e6) + static_cast<double>(kMaxOfGulp) * cutout;
+}
+
+double ImageSearchPlan::device_bytes() const {
+  if (device.kind == Device::Kind::cpu) return 0;
+  return cuda_curve_store_bytes(curve_plan(*this), delay.extent(0), widths.size(), widths.back());
 }
 
 ImageSearch::ImageSearch(const ImageSearchPlan& plan) : plan_(plan), curves_(curve_plan(plan)) {}
@@ -126,17 +138,18 @@ void ImageSearch::measure_beam(std::int64_t frame) {
   const std::size_t nx = std::min(plan_.nx, kBeamSide), ny = std::min(plan_.ny, kBeamSide),
                     x0 = (plan_.nx - nx) / 2, y0 = (plan_.ny - ny) / 2;
   Buffer<float, 3> images({kBeamImages, ny, nx});
+  std::vector<std::int16_t> plane(plan_.nx * plan_.ny);
   std::size_t n = 0;
   for (std::size_t i = 0; i < kBeamImages; ++i) {
     const std::int64_t at = frame + static_cast<std::int64_t>(i * plan_.piece / kBeamImages);
     const std::size_t chan = (2 * i + 1) * plan_.n_chan / (2 * kBeamImages);
     if (!curves_.flags().usable(chan, at)) continue;
+    curves_.store().copy_plane(at, chan, plane);
     for (std::size_t y = 0; y < ny; ++y)
       for (std::size_t x = 0; x < nx; ++x) {
         const std::size_t pixel = (y0 + y) * plan_.nx + x0 + x;
-        images(n, y, x) = curves_.unit(at, chan, pixel) > 0
-                              ? static_cast<float>(curves_.steps(at, chan, pixel))
-                              : std::numeric_limits<float>::quiet_NaN();
+        images(n, y, x) = curves_.unit(at, chan, pixel) > 0 ? static_cast<float>(plane[pixel])
+                                                            : std::numeric_limits<float>::quiet_NaN();
       }
     ++n;
   }
@@ -144,18 +157,15 @@ void ImageSearch::measure_beam(std::int64_t frame) {
 }
 
 void ImageSearch::search_gulp(std::int64_t begin, std::size_t n) {
+  const auto start = std::chrono::steady_clock::now();
   if (!beam_pixels_) measure_beam(begin);
   const ScanTable table = make_table(begin, n);
   const PulseRule pulse_rule = rule();
   const std::size_t n_tile = curves_.plan().n_tile();
   std::vector<std::vector<PulseHit>> found(n_tile);
   std::vector<std::uint64_t> dropped(n_tile);
-  parallel_for(plan_.n_threads, n_tile, [&](std::size_t tile, unsigned) {
-    thread_local ScanScratch scratch;
-    thread_local std::vector<TileHit> hits;
-    hits.clear();
-    scan_tile(curves_.tile(tile), table, scratch, hits);
-    std::vector<std::vector<PulseHit>> of_pixel(hits.empty() ? 0 : kTilePixels);
+  curves_.store().scan(table, [&](std::size_t tile, std::span<const TileHit> hits) {
+    std::vector<std::vector<PulseHit>> of_pixel(kTilePixels);
     for (const TileHit& hit : hits) {
       const std::size_t pixel = tile * kTilePixels + hit.pixel;
       const auto width = static_cast<std::int64_t>(plan_.widths[hit.width]);
@@ -181,8 +191,11 @@ void ImageSearch::search_gulp(std::int64_t begin, std::size_t n) {
   n_dropped_ += gathered.n_dropped;
   const std::size_t n_before = open_.size();
   open_.resize(n_before + gathered.pulses.size());
-  parallel_for(plan_.n_threads, gathered.pulses.size(),
+  // what is around a pulse comes from a device by one copy after the other
+  const unsigned n_threads = plan_.device.kind == Device::Kind::cuda ? 1 : plan_.n_threads;
+  parallel_for(n_threads, gathered.pulses.size(),
                [&](std::size_t i, unsigned) { open_[n_before + i] = refine(gathered.pulses[i]); });
+  scan_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// Calls add(frame, channel) for all that counts of a pulse's window.
@@ -195,22 +208,19 @@ void ImageSearch::for_window(const PulseHit& hit, Add add) const {
         add(frame, chan);
 }
 
-double ImageSearch::significance(const PulseHit& hit, std::size_t x, std::size_t y) const {
-  const std::size_t pixel = y * plan_.nx + x;
+double ImageSearch::significance(const PulseHit& hit, const PixelCurve& curve) const {
   double sum = 0, n = 0;
-  for_window(hit,
-             [&](std::int64_t frame, std::size_t chan) { sum += curves_.steps(frame, chan, pixel), n += 1; });
+  for_window(hit, [&](std::int64_t frame, std::size_t chan) { sum += curve.steps(frame, chan), n += 1; });
   if (n == 0) return 0;
   return sum / static_cast<double>(kStepsPerNoise) /
          noise_of(n, static_cast<std::size_t>(hit.width), plan_.piece);
 }
 
 /// Mean over a pulse's window and channels, in the image's unit.
-double ImageSearch::flux(const PulseHit& hit, std::size_t x, std::size_t y) const {
-  const std::size_t pixel = y * plan_.nx + x;
+double ImageSearch::flux(const PulseHit& hit, std::size_t pixel, const PixelCurve& curve) const {
   double sum = 0, n = 0;
   for_window(hit, [&](std::int64_t frame, std::size_t chan) {
-    sum += curves_.steps(frame, chan, pixel) * curves_.unit(frame, chan, pixel), n += 1;
+    sum += curve.steps(frame, chan) * curves_.unit(frame, chan, pixel), n += 1;
   });
   return n > 0 ? sum / n : 0;
 }
@@ -218,35 +228,41 @@ double ImageSearch::flux(const PulseHit& hit, std::size_t x, std::size_t y) cons
 ImageCandidate ImageSearch::refine(const PulseHit& found) const {
   ImageCandidate candidate;
   PulseHit& hit = candidate.hit = found;
+  const std::unique_ptr<CurveReader> reader = curves_.store().reader();
+  const auto flux_at = [&](std::size_t x, std::size_t y) {
+    const std::size_t pixel = y * plan_.nx + x;
+    return flux(hit, pixel, reader->at(pixel));
+  };
   // Sums that saturate are alike, and a source that pulses adds to the noise of its own pixel: climb to the
   // pixel of the highest flux, which has the shape of the beam.
-  double best = flux(hit, hit.x, hit.y);
+  double best = flux_at(hit.x, hit.y);
   for (bool climbs = true; climbs;) {
     climbs = false;
     const std::uint32_t x0 = hit.x, y0 = hit.y;
     for (std::uint32_t y = y0 > 0 ? y0 - 1 : 0; y < std::min<std::size_t>(plan_.ny, y0 + 2); ++y)
       for (std::uint32_t x = x0 > 0 ? x0 - 1 : 0; x < std::min<std::size_t>(plan_.nx, x0 + 2); ++x)
-        if (const double value = flux(hit, x, y); value > best)
+        if (const double value = flux_at(x, y); value > best)
           best = value, hit.x = x, hit.y = y, climbs = true;
   }
   candidate.flux = best;
-  hit.sn = static_cast<float>(significance(hit, hit.x, hit.y));
+  const PixelCurve curve = reader->at(hit.y * plan_.nx + hit.x);
+  hit.sn = static_cast<float>(significance(hit, curve));
   candidate.x = hit.x, candidate.y = hit.y;
   if (hit.x > 0 && hit.y > 0 && hit.x + 1 < plan_.nx && hit.y + 1 < plan_.ny) {
     Buffer<double, 2> near({3, 3});
     for (std::size_t y = 0; y < 3; ++y)
-      for (std::size_t x = 0; x < 3; ++x) near(y, x) = flux(hit, hit.x + x - 1, hit.y + y - 1);
+      for (std::size_t x = 0; x < 3; ++x) near(y, x) = flux_at(hit.x + x - 1, hit.y + y - 1);
     if (const auto peak = fit_peak(near.view())) candidate.x += peak->x, candidate.y += peak->y;
   }
   if (plan_.cutout_pixels > 0) {
-    candidate.trial_sn = trial_significance(hit);
-    candidate.cutout = cut_out(hit);
+    candidate.trial_sn = trial_significance(hit, curve);
+    candidate.cutout = cut_out(hit, *reader);
   }
   return candidate;
 }
 
-std::vector<float> ImageSearch::trial_significance(const PulseHit& hit) const {
-  const std::size_t pixel = hit.y * plan_.nx + hit.x, n_trial = plan_.delay.extent(0);
+std::vector<float> ImageSearch::trial_significance(const PulseHit& hit, const PixelCurve& curve) const {
+  const std::size_t n_trial = plan_.delay.extent(0);
   const FrameFlags flags = curves_.flags();
   const auto width = static_cast<std::size_t>(hit.width);
   const std::int64_t oldest = std::max<std::int64_t>(0, searched_ - static_cast<std::int64_t>(kCutoutFrames));
@@ -265,7 +281,7 @@ std::vector<float> ImageSearch::trial_significance(const PulseHit& hit) const {
       double value = 0, count = 0;
       for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
         if (const std::int64_t frame = t + delay[chan]; flags.usable(chan, frame))
-          value += curves_.steps(frame, chan, pixel), count += 1;
+          value += curve.steps(frame, chan), count += 1;
       sum.push_back(sum.back() + value), n.push_back(n.back() + count);
     }
     for (std::size_t t = 0; t + width < sum.size(); ++t)
@@ -276,7 +292,7 @@ std::vector<float> ImageSearch::trial_significance(const PulseHit& hit) const {
   return best;
 }
 
-ImageCutout ImageSearch::cut_out(const PulseHit& hit) const {
+ImageCutout ImageSearch::cut_out(const PulseHit& hit, CurveReader& reader) const {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const std::size_t side = plan_.cutout_pixels,
                     n_time = 2 * kCutoutFrames + static_cast<std::size_t>(hit.width);
@@ -302,6 +318,7 @@ ImageCutout ImageSearch::cut_out(const PulseHit& hit) const {
           py >= static_cast<std::int64_t>(plan_.ny))
         continue;
       const std::size_t pixel = static_cast<std::size_t>(py) * plan_.nx + static_cast<std::size_t>(px);
+      const PixelCurve curve = reader.at(pixel);
       bool any = false;
       for (std::size_t t = 0; t < n_time; ++t) {
         double sum = 0, n = 0;
@@ -310,21 +327,19 @@ ImageCutout ImageSearch::cut_out(const PulseHit& hit) const {
               out.first_frame + static_cast<std::int64_t>(t + plan_.delay(hit.trial, chan));
           if (!usable(chan, frame)) continue;
           const double unit = curves_.unit(frame, chan, pixel);
-          if (unit > 0) sum += curves_.steps(frame, chan, pixel) * unit, n += 1;
+          if (unit > 0) sum += curve.steps(frame, chan) * unit, n += 1;
         }
         if (n > 0) out.images(t, y, x) = static_cast<float>(sum / n), any = true;
       }
-      if (any)
-        out.significance(y, x) =
-            static_cast<float>(significance(hit, static_cast<std::size_t>(px), static_cast<std::size_t>(py)));
+      if (any) out.significance(y, x) = static_cast<float>(significance(hit, curve));
     }
-  const std::size_t pixel = hit.y * plan_.nx + hit.x;
+  const PixelCurve curve = reader.at(hit.y * plan_.nx + hit.x);
   for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
     for (std::size_t t = 0; t < n_time; ++t) {
       const std::int64_t frame =
           out.first_frame + static_cast<std::int64_t>(t + plan_.delay(hit.trial, chan));
       if (usable(chan, frame))
-        out.spectrum(chan, t) = static_cast<float>(curves_.steps(frame, chan, pixel)) / kStepsPerNoise;
+        out.spectrum(chan, t) = static_cast<float>(curve.steps(frame, chan)) / kStepsPerNoise;
     }
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,12 +30,14 @@ struct ImageSearchPlan {
   std::size_t piece = 32;         ///< frames of equation (1) of light_curves.h
   std::size_t cutout_pixels = 0;  ///< side of what is cut out around a candidate, odd; 0: nothing
   unsigned n_threads = 1;
+  Device device;  ///< that keeps and scans the light curves
 
   std::size_t max_delay() const;
   /// Frames that are kept: what is not finished, delays and windows behind what is searched, and what is cut
   /// out around it.
   std::size_t kept_frames() const;
-  double bytes() const;
+  double bytes() const;         ///< of the machine
+  double device_bytes() const;  ///< of the device; 0 on the CPU
 };
 /// Frames before and behind a pulse that are cut out with it.
 inline constexpr std::size_t kCutoutFrames = 12;
@@ -64,12 +67,17 @@ class ImageSearch {
   explicit ImageSearch(const ImageSearchPlan& plan);
   /// The next frame, [chan][y][x]; empty: there is none.
   void push(std::span<const float> planes);
+  /// For memory that frames will be pushed from; see CurveStore::prepare().
+  std::shared_ptr<void> prepare(std::span<float> memory) const { return curves_.store().prepare(memory); }
   /// There are no more.
   void end();
   /// Candidates that no later frame can change, by time.
   std::vector<ImageCandidate> take();
 
   const FrameReport& frames() const { return curves_.report(); }
+  const CurveSeconds& curve_seconds() const { return curves_.seconds(); }
+  /// Spent on trials and windows, and on what they have found.
+  double scan_seconds() const { return scan_s_; }
   /// Frames in which windows have begun.
   std::int64_t searched() const { return searched_; }
   /// Candidates that wait are not older than this before searched(), frames.
@@ -88,10 +96,10 @@ class ImageSearch {
   ImageCandidate refine(const PulseHit& hit) const;
   template <class Add>
   void for_window(const PulseHit& hit, Add add) const;
-  double significance(const PulseHit& hit, std::size_t x, std::size_t y) const;
-  double flux(const PulseHit& hit, std::size_t x, std::size_t y) const;
-  ImageCutout cut_out(const PulseHit& hit) const;
-  std::vector<float> trial_significance(const PulseHit& hit) const;
+  double significance(const PulseHit& hit, const PixelCurve& curve) const;
+  double flux(const PulseHit& hit, std::size_t pixel, const PixelCurve& curve) const;
+  ImageCutout cut_out(const PulseHit& hit, CurveReader& reader) const;
+  std::vector<float> trial_significance(const PulseHit& hit, const PixelCurve& curve) const;
   PulseRule rule() const;
 
   const ImageSearchPlan& plan_;
@@ -99,7 +107,7 @@ class ImageSearch {
   std::optional<double> beam_pixels_;
   std::vector<ImageCandidate> open_;  ///< later frames may show that they are one
   std::int64_t searched_ = 0;
-  double trial_pixels_ = 0;
+  double trial_pixels_ = 0, scan_s_ = 0;
   std::uint64_t n_dropped_ = 0;
   bool ended_ = false;
 };

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -14,7 +14,6 @@
 namespace apsyn {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 /// Pixels, and tiles, whose statistics stand for those of an image.
 constexpr std::size_t kSomePixels = 1024, kSomeTiles = 256;
 /// Steps of the first piece, whose noise is not known yet: so many for the scatter over the first image.
@@ -25,6 +24,11 @@ constexpr std::size_t kPool = 16, kMinPool = 8;
 /// out of it by that many is no interference.
 constexpr float kMinScatter = 0.5f, kMinShift = 0.5f, kPointLike = 10;
 
+using Clock = std::chrono::steady_clock;
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
 /// The middle one of an odd number of values, the mean of the middle two of an even number; 0 of none.
 float middle_of(std::span<float> values) {
   const std::size_t n = values.size();
@@ -33,60 +37,37 @@ float middle_of(std::span<float> values) {
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/// What equation (1) becomes where not all of the four means around a piece are known; NaN for those that are
-/// not. `near[2]` is its own.
-float level_of(const std::array<float, 5>& near) {
-  const auto known = [&](std::size_t i) { return !std::isnan(near[i]); };
-  if (known(1) && known(3)) return (near[1] + near[3]) / 2;
-  // values of the line through three pieces at the first, or last, of them
-  if (known(2) && known(3) && known(4)) return (5 * near[2] + 2 * near[3] - near[4]) / 6;
-  if (known(2) && known(1) && known(0)) return (5 * near[2] + 2 * near[1] - near[0]) / 6;
-  float sum = 0, n = 0;
-  for (std::size_t i = 0; i < near.size(); ++i)
-    if (known(i)) sum += near[i], ++n;
-  return n > 0 ? sum / n : kNan;
-}
-
 }  // namespace
 
 LightCurves::LightCurves(const LightCurvePlan& plan) : plan_(plan) {
   if (plan.n_pixel() == 0 || plan.n_chan == 0 || plan.piece < 8 || plan.n_frame < 4 * plan.piece)
     throw std::invalid_argument("LightCurves: no pixels, or too few frames");
-  const std::size_t n_tile = plan.n_tile();
-  resize_by_threads<std::int16_t, 4>(plan.n_threads,
-                                     {n_tile, plan.n_frame, TileRing::rows(plan.n_chan), kTilePixels}, ring_);
-  resize_by_threads<float, 4>(plan.n_threads, {n_tile, kSlots, plan.n_chan, kTilePixels}, mean_);
-  resize_by_threads<float, 4>(plan.n_threads, {n_tile, kSlots, plan.n_chan, kTilePixels}, reference_);
+  store_ = plan.device.kind == Device::Kind::cuda ? make_cuda_curve_store(plan) : make_cpu_curve_store(plan);
   usable_.resize({plan.n_chan, plan.n_frame});
   statistics_.resize({plan.piece, plan.n_chan});
   std::size_t step = std::max<std::size_t>(1, plan.n_pixel() / kSomePixels);
   while (step > 1 && std::gcd(step, plan.nx) != 1) ++step;  // not along a column
   for (std::size_t pixel = 0; pixel < plan.n_pixel(); pixel += step) some_pixels_.push_back(pixel);
+  some_references_.resize({plan.n_chan, some_pixels_.size()});
   next_step_.assign(plan.n_chan, 0);
 }
 
 double LightCurves::bytes(const LightCurvePlan& plan) {
-  const double lanes = static_cast<double>(plan.n_tile() * kTilePixels);
   const double n_piece = static_cast<double>(plan.n_frame) / static_cast<double>(plan.piece) + 9;
-  return lanes * (2.0 * static_cast<double>(plan.n_frame * TileRing::rows(plan.n_chan)) +
-                  8.0 * static_cast<double>(kSlots * plan.n_chan) + 8 * n_piece);
-}
-
-TileRing LightCurves::tile(std::size_t number) const {
-  const std::size_t n_row = TileRing::rows(plan_.n_chan), size = n_row * plan_.n_frame * kTilePixels;
-  return {const_cast<std::int16_t*>(ring_.data()) + number * size, plan_.n_frame, n_row};
+  return static_cast<double>(plan.n_lane()) * 8 * n_piece + (plan.device.kind == Device::Kind::cuda
+                                                                 ? cuda_curve_store_host_bytes(plan)
+                                                                 : cpu_curve_store_bytes(plan));
 }
 
 LightCurves::FrameStatistics LightCurves::look(std::size_t chan, const float* plane) const {
   std::vector<float> values;
   values.reserve(some_pixels_.size());
-  const std::size_t slot = (n_piece_ - 1) % kSlots;
   bool any = false;
-  for (const std::size_t pixel : some_pixels_) {
-    const float value = plane[pixel];
+  for (std::size_t i = 0; i < some_pixels_.size(); ++i) {
+    const float value = plane[some_pixels_[i]];
     if (!std::isfinite(value)) continue;
     any = any || value != 0;
-    const float off = value - reference_(pixel / kTilePixels, slot, chan, pixel % kTilePixels);
+    const float off = value - some_references_(chan, i);
     if (std::isfinite(off)) values.push_back(off);
   }
   FrameStatistics s;
@@ -103,17 +84,13 @@ void LightCurves::start_piece() {
   next.step = next_step_;
   if (pieces_.size() == 1) return;
   // what was measured last is the reference of what comes
-  const std::size_t slot = n_piece_ % kSlots, before = (n_piece_ + kSlots - 1) % kSlots;
-  parallel_for(plan_.n_threads, plan_.n_tile(), [&](std::size_t tile, unsigned) {
-    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
-      for (std::size_t i = 0; i < kTilePixels; ++i) {
-        const float mean = mean_(tile, before, chan, i);
-        reference_(tile, slot, chan, i) = std::isnan(mean) ? reference_(tile, before, chan, i) : mean;
-      }
-  });
+  const std::size_t slot = n_piece_ % kPieceSlots;
+  store_->start_piece(slot, (n_piece_ + kPieceSlots - 1) % kPieceSlots);
+  store_->copy_references(slot, some_pixels_, some_references_);
 }
 
 void LightCurves::push(std::span<const float> planes) {
+  const Clock::time_point begin = Clock::now();
   if (ended_) throw std::logic_error("LightCurves: a frame after the end");
   const std::size_t n_pixel = plan_.n_pixel(), n_chan = plan_.n_chan;
   if (!planes.empty() && planes.size() != n_pixel * n_chan)
@@ -123,51 +100,39 @@ void LightCurves::push(std::span<const float> planes) {
     ++n_piece_;
   }
   Piece& piece = pieces_.back();
-  const std::size_t in_piece = piece.frames.n, slot = (n_piece_ - 1) % kSlots;
-  std::vector<std::uint8_t> missing(n_chan, 1);
+  const std::size_t in_piece = piece.frames.n;
+  store_->receive(planes);
+  std::vector<ChannelUse> use(n_chan);
   parallel_for(plan_.n_threads, planes.empty() ? 0 : n_chan, [&](std::size_t chan, unsigned) {
     const float* plane = planes.data() + chan * n_pixel;
     if (piece.step[chan] == 0) {
-      // the first image of a channel is its own reference
-      for (std::size_t tile = 0; tile < plan_.n_tile(); ++tile)
-        for (std::size_t i = 0; i < kTilePixels; ++i) reference_(tile, slot, chan, i) = 0;
+      // the first image of a channel is its own reference, which was 0 before
       const FrameStatistics s = look(chan, plane);
       if (s.missing || !(s.scatter > 0)) return;
       piece.step[chan] = next_step_[chan] = s.scatter / kFirstSteps;
-      for (std::size_t pixel = 0; pixel < n_pixel; ++pixel)
-        if (std::isfinite(plane[pixel]))
-          reference_(pixel / kTilePixels, slot, chan, pixel % kTilePixels) = plane[pixel];
+      for (std::size_t i = 0; i < some_pixels_.size(); ++i)
+        if (const float value = plane[some_pixels_[i]]; std::isfinite(value))
+          some_references_(chan, i) = value;
+      use[chan].is_reference = true;
     }
     statistics_(in_piece, chan) = look(chan, plane);
-    missing[chan] = statistics_(in_piece, chan).missing ? 1 : 0;
+    use[chan].missing = statistics_(in_piece, chan).missing;
+    use[chan].step = piece.step[chan];
   });
   const std::size_t place = static_cast<std::size_t>(pushed_) % plan_.n_frame;
   for (std::size_t chan = 0; chan < n_chan; ++chan) {
-    usable_(chan, place) = missing[chan] == 0;
-    statistics_(in_piece, chan).missing = missing[chan] != 0;
-    report_.n_missing += missing[chan];
+    usable_(chan, place) = use[chan].missing ? 0 : 1;
+    statistics_(in_piece, chan).missing = use[chan].missing;
+    report_.n_missing += use[chan].missing ? 1 : 0;
   }
   report_.n_all += n_chan;
-  Buffer<std::int16_t, 2> largest({plan_.n_tile(), n_chan});
-  parallel_for(plan_.n_threads, plan_.n_tile(), [&](std::size_t tile, unsigned) {
-    const std::size_t first = tile * kTilePixels, n = std::min(kTilePixels, n_pixel - first);
-    const TileRing ring = this->tile(tile);
-    for (std::size_t chan = 0; chan < n_chan; ++chan) {
-      if (missing[chan] != 0)
-        std::fill_n(ring.row(chan, pushed_), kTilePixels, kBlankPixel);
-      else
-        largest(tile, chan) =
-            quantise_pixels(planes.data() + chan * n_pixel + first, n, &reference_(tile, slot, chan, 0),
-                            1 / piece.step[chan], ring.row(chan, pushed_));
-    }
-  });
-  for (std::size_t chan = 0; chan < n_chan; ++chan) {
-    std::int16_t peak = -32767;
-    for (std::size_t tile = 0; tile < plan_.n_tile(); ++tile) peak = std::max(peak, largest(tile, chan));
-    statistics_(in_piece, chan).peak = static_cast<float>(peak) * piece.step[chan];
-  }
+  store_->store(planes, pushed_, in_piece, (n_piece_ - 1) % kPieceSlots, use);
   ++pushed_;
-  if (++piece.frames.n == plan_.piece) end_piece();
+  const Clock::time_point taken = Clock::now();
+  seconds_.frames += seconds_between(begin, taken);
+  if (++piece.frames.n < plan_.piece) return;
+  end_piece();
+  seconds_.levels += seconds_between(taken, Clock::now());
 }
 
 void LightCurves::flag_bright(const Piece& piece) {
@@ -193,30 +158,24 @@ void LightCurves::flag_bright(const Piece& piece) {
   }
 }
 
+PieceFrames LightCurves::frames_of(const Piece& piece, std::size_t number) const {
+  return {piece.frames, number % kPieceSlots, piece.step, flags()};
+}
+
 void LightCurves::measure(Piece& piece) {
-  const std::size_t n_chan = plan_.n_chan, n_tile = plan_.n_tile(), slot = n_measured_ % kSlots;
+  const std::size_t n_chan = plan_.n_chan, n_tile = plan_.n_tile();
   piece.noise.assign(n_chan, 0);
-  piece.variance.assign(n_tile * kTilePixels, 0);
+  piece.variance.assign(plan_.n_lane(), 0);
   // what is left at the end of a stream may be too short to tell a level
   if (2 * piece.frames.n < plan_.piece && n_measured_ > 0) {
-    parallel_for(plan_.n_threads, n_tile, [&](std::size_t tile, unsigned) {
-      std::fill_n(&mean_(tile, slot, 0, 0), n_chan * kTilePixels, kNan);
-    });
+    store_->forget_means(n_measured_ % kPieceSlots);
     return;
   }
   const std::size_t every = (n_tile + kSomeTiles - 1) / kSomeTiles, n_some = (n_tile + every - 1) / every;
   Buffer<float, 3> some({n_chan, n_some, kTilePixels});
-  parallel_for(plan_.n_threads, n_tile, [&](std::size_t tile, unsigned) {
-    std::array<float, kTilePixels> mean, deviation;
-    for (std::size_t chan = 0; chan < n_chan; ++chan) {
-      measure_channel(this->tile(tile), flags(), chan, piece.frames, mean.data(), deviation.data());
-      for (std::size_t i = 0; i < kTilePixels; ++i)
-        mean_(tile, slot, chan, i) = reference_(tile, slot, chan, i) + mean[i] * piece.step[chan];
-      if (tile % every == 0) std::copy(deviation.begin(), deviation.end(), &some(chan, tile / every, 0));
-    }
-  });
+  store_->measure_channels(frames_of(piece, n_measured_), every, some);
   std::vector<float> factor(n_chan, 0);
-  for (std::size_t chan = 0; chan < n_chan; ++chan) {
+  parallel_for(plan_.n_threads, n_chan, [&](std::size_t chan, unsigned) {
     std::vector<float> known;
     for (std::size_t i = 0; i < n_some * kTilePixels; ++i)
       if (const float value = (&some(chan, 0, 0))[i]; value > 0) known.push_back(value);
@@ -224,26 +183,22 @@ void LightCurves::measure(Piece& piece) {
     piece.noise[chan] = deviation * piece.step[chan];
     factor[chan] = deviation > 0 ? 1 / deviation : 0;
     if (deviation > 0) next_step_[chan] = piece.noise[chan] / kStepsPerNoise;
-  }
-  parallel_for(plan_.n_threads, n_tile, [&](std::size_t tile, unsigned) {
-    thread_local std::vector<float> mean, scratch;
-    mean.resize(n_chan * kTilePixels);
-    for (std::size_t chan = 0; chan < n_chan; ++chan)
-      for (std::size_t i = 0; i < kTilePixels; ++i)
-        mean[chan * kTilePixels + i] =
-            (mean_(tile, slot, chan, i) - reference_(tile, slot, chan, i)) / piece.step[chan];
-    measure_band(this->tile(tile), flags(), piece.frames, mean, factor, scratch,
-                 piece.variance.data() + tile * kTilePixels);
   });
+  store_->measure_band(frames_of(piece, n_measured_), factor, piece.variance);
 }
 
 void LightCurves::end_piece() {
   Piece& last = pieces_.back();
+  Buffer<std::int16_t, 2> peaks({last.frames.n, plan_.n_chan});
+  store_->copy_peaks(peaks);
+  for (std::size_t t = 0; t < last.frames.n; ++t)
+    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
+      statistics_(t, chan).peak = static_cast<float>(peaks(t, chan)) * last.step[chan];
   flag_bright(last);
   measure(last);
   ++n_measured_;
   if (n_measured_ >= 4) finish_until_middle_of(n_measured_ - 3);
-  while (pieces_.size() > kSlots + 2 &&
+  while (pieces_.size() > kPieceSlots + 2 &&
          pieces_.front().frames.first + static_cast<std::int64_t>(plan_.piece) <=
              pushed_ - static_cast<std::int64_t>(plan_.n_frame)) {
     pieces_.pop_front();
@@ -263,14 +218,11 @@ void LightCurves::end() {
 }
 
 void LightCurves::append_unusable(std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i, ++pushed_) {
+  const FrameSpan appended{pushed_, n};
+  for (std::size_t i = 0; i < n; ++i, ++pushed_)
     for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
       usable_(chan, static_cast<std::size_t>(pushed_) % plan_.n_frame) = 0;
-    parallel_for(plan_.n_threads, plan_.n_tile(), [&](std::size_t tile, unsigned) {
-      for (std::size_t chan = 0; chan < plan_.n_chan; ++chan)
-        std::fill_n(this->tile(tile).row(chan, pushed_), kTilePixels, std::int16_t{0});
-    });
-  }
+  store_->clear(appended);
   finished_ = pushed_;
 }
 
@@ -298,7 +250,7 @@ void LightCurves::set_noise(std::size_t number) {
       if (p->noise[chan] > 0) known.push_back(p->noise[chan]);
     own.channel[chan] = middle_of(known);
   }
-  own.pixel.assign(plan_.n_tile() * kTilePixels, 0);
+  own.pixel.assign(plan_.n_lane(), 0);
   const std::size_t n_column = (plan_.nx + kPool - 1) / kPool, n_row = (plan_.ny + kPool - 1) / kPool;
   parallel_for(plan_.n_threads, n_column * n_row, [&](std::size_t block, unsigned) {
     const std::size_t x0 = block % n_column * kPool, y0 = block / n_column * kPool;
@@ -327,28 +279,15 @@ void LightCurves::set_noise(std::size_t number) {
   });
 }
 
-void LightCurves::level(std::size_t tile, std::size_t chan, std::size_t number, float* out) const {
-  static const std::array<float, kTilePixels> kUnknown = [] {
-    std::array<float, kTilePixels> values;
-    values.fill(kNan);
-    return values;
-  }();
-  std::array<const float*, 5> near;
-  for (std::size_t j = 0; j < near.size(); ++j) {
+std::array<int, 5> LightCurves::slots_around(std::size_t number) const {
+  std::array<int, 5> slots;
+  for (std::size_t j = 0; j < slots.size(); ++j) {
     const std::int64_t k = static_cast<std::int64_t>(number + j) - 2;
     const bool stored =
-        has_piece(k) && k + static_cast<std::int64_t>(kSlots) >= static_cast<std::int64_t>(n_measured_);
-    near[j] = stored ? &mean_(tile, static_cast<std::size_t>(k) % kSlots, chan, 0) : kUnknown.data();
+        has_piece(k) && k + static_cast<std::int64_t>(kPieceSlots) >= static_cast<std::int64_t>(n_measured_);
+    slots[j] = stored ? static_cast<int>(static_cast<std::size_t>(k) % kPieceSlots) : Levels::kNoSlot;
   }
-  // all pixels as if all four were known, which they are almost always; a sum with NaN is NaN
-  for (std::size_t i = 0; i < kTilePixels; ++i) {
-    const float a = near[0][i], b = near[1][i], c = near[3][i], d = near[4][i];
-    const float low = std::min(std::min(a, b), std::min(c, d)),
-                high = std::max(std::max(a, b), std::max(c, d));
-    out[i] = (a + b + c + d - low - high) / 2;
-  }
-  for (std::size_t i = 0; i < kTilePixels; ++i)
-    if (std::isnan(out[i])) out[i] = level_of({near[0][i], near[1][i], near[2][i], near[3][i], near[4][i]});
+  return slots;
 }
 
 void LightCurves::normalise(std::size_t number, std::int64_t begin, std::int64_t end, std::size_t left,
@@ -356,29 +295,16 @@ void LightCurves::normalise(std::size_t number, std::int64_t begin, std::int64_t
   if (begin >= end) return;
   set_noise(number);
   const Piece& own = piece(number);
-  const std::size_t slot = number % kSlots;
   const double length = static_cast<double>(middle2(right) - middle2(left)),
                step = length > 0 ? 2 / length : 0,
                ramp = length > 0 ? static_cast<double>(2 * begin - middle2(left)) / length : 0;
-  parallel_for(plan_.n_threads, plan_.n_tile(), [&](std::size_t tile, unsigned) {
-    alignas(64) std::array<float, kTilePixels> from, to, scale, offset, slope;
-    const float* pixel = own.pixel.data() + tile * kTilePixels;
-    for (std::size_t chan = 0; chan < plan_.n_chan; ++chan) {
-      level(tile, chan, left, from.data());
-      if (right != left) level(tile, chan, right, to.data());
-      for (std::size_t i = 0; i < kTilePixels; ++i) {
-        const float noise = own.channel[chan] * pixel[i], b0 = from[i], b1 = right != left ? to[i] : b0;
-        const bool known = noise > 0 && !std::isnan(b0) && !std::isnan(b1);
-        const float per = known ? kStepsPerNoise / noise : 0;
-        scale[i] = per * own.step[chan];
-        offset[i] = known ? per * (reference_(tile, slot, chan, i) - b0) : 0;
-        slope[i] = known ? -per * (b1 - b0) : 0;
-      }
-      normalise_pixels(
-          this->tile(tile), flags(), chan, {begin, static_cast<std::size_t>(end - begin)},
-          {scale.data(), offset.data(), slope.data(), static_cast<float>(ramp), static_cast<float>(step)});
-    }
-  });
+  Normalisation task{frames_of(own, number),  own.channel, own.pixel, {}, static_cast<float>(ramp),
+                     static_cast<float>(step)};
+  task.piece.frames = {begin, static_cast<std::size_t>(end - begin)};
+  task.levels.from = slots_around(left);
+  task.levels.is_line = right != left;
+  if (task.levels.is_line) task.levels.to = slots_around(right);
+  store_->normalise(task);
 }
 
 void LightCurves::finish_until_middle_of(std::size_t number) {
@@ -409,10 +335,6 @@ double LightCurves::unit(std::int64_t frame, std::size_t chan, std::size_t pixel
   return p == nullptr
              ? 0
              : static_cast<double>(p->channel[chan] * p->pixel[pixel]) / static_cast<double>(kStepsPerNoise);
-}
-
-double LightCurves::steps(std::int64_t frame, std::size_t chan, std::size_t pixel) const {
-  return *(tile(pixel / kTilePixels).row(chan, frame) + pixel % kTilePixels);
 }
 
 }  // namespace apsyn

@@ -16,36 +16,33 @@
 // times as bright as they scatter: then they are what a bright pulse does to the image.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "kernels/search/images/tile.h"
+#include "kernels/search/images/curve_store.h"
 #include "libcore/base/view.h"
 
 namespace apsyn {
-
-struct LightCurvePlan {
-  std::size_t nx = 0, ny = 0, n_chan = 1;
-  std::size_t piece = 32;   ///< frames, P
-  std::size_t n_frame = 0;  ///< that are kept, at least 4 P; those before are forgotten
-  double rfi_sigma = 5;     ///< 0: bright frames count, too
-  unsigned n_threads = 1;
-  std::size_t n_pixel() const { return nx * ny; }
-  std::size_t n_tile() const { return (n_pixel() + kTilePixels - 1) / kTilePixels; }
-};
 
 /// Counted in channels of frames.
 struct FrameReport {
   std::uint64_t n_all = 0, n_missing = 0, n_bright = 0;
 };
 
+/// Seconds spent on frames as they come, and on levels and noise of pieces.
+struct CurveSeconds {
+  double frames = 0, levels = 0;
+};
+
 class LightCurves {
  public:
   explicit LightCurves(const LightCurvePlan& plan);
+  /// Memory of the machine; that of a device is cuda_curve_store_bytes().
   static double bytes(const LightCurvePlan& plan);
 
   /// The next frame, [chan][y][x]; empty: there is none.
@@ -58,18 +55,18 @@ class LightCurves {
   std::int64_t pushed() const { return pushed_; }
   /// Frames before this one are normalised.
   std::int64_t finished() const { return finished_; }
-  TileRing tile(std::size_t number) const;
   FrameFlags flags() const { return {usable_.data(), plan_.n_frame}; }
   /// Of a normalised value of a pixel and channel at a frame, in units of the image; 0 before the first piece
   /// that is remembered.
   double unit(std::int64_t frame, std::size_t chan, std::size_t pixel) const;
-  double steps(std::int64_t frame, std::size_t chan, std::size_t pixel) const;
+  /// All light curves; before a frame is taken, readers must have ended.
+  CurveStore& store() { return *store_; }
+  const CurveStore& store() const { return *store_; }
   const FrameReport& report() const { return report_; }
+  const CurveSeconds& seconds() const { return seconds_; }
   const LightCurvePlan& plan() const { return plan_; }
 
  private:
-  /// Levels of this many pieces are remembered: (1) for two pieces that follow each other.
-  static constexpr std::size_t kSlots = 6;
   struct Piece {
     FrameSpan frames;
     std::vector<float> step;      ///< [chan], of a stored value
@@ -92,7 +89,8 @@ class LightCurves {
   void finish_until_middle_of(std::size_t number);
   void normalise(std::size_t number, std::int64_t begin, std::int64_t end, std::size_t left,
                  std::size_t right);
-  void level(std::size_t tile, std::size_t chan, std::size_t piece, float* out) const;
+  PieceFrames frames_of(const Piece& piece, std::size_t number) const;
+  std::array<int, 5> slots_around(std::size_t number) const;
   FrameStatistics look(std::size_t chan, const float* plane) const;
   std::int64_t middle2(std::size_t number) const;  ///< twice the middle of a piece, frames
   Piece& piece(std::size_t number) { return pieces_[number - first_piece_]; }
@@ -101,11 +99,11 @@ class LightCurves {
   bool has_piece(std::int64_t number) const;
 
   LightCurvePlan plan_;
-  Buffer<std::int16_t, 4> ring_;           ///< [tile][frame][row][pixel]
-  Buffer<float, 4> mean_, reference_;      ///< [tile][slot][chan][pixel], in units of the image
+  std::unique_ptr<CurveStore> store_;
   Buffer<std::uint8_t, 2> usable_;         ///< [chan][frame]
   Buffer<FrameStatistics, 2> statistics_;  ///< [frame of the piece][chan]
   std::vector<std::size_t> some_pixels_;   ///< that stand for all
+  Buffer<float, 2> some_references_;       ///< [chan][number of them], of the piece that is being filled
   std::vector<float> next_step_;           ///< [chan]; 0: nothing seen yet
   std::deque<Piece> pieces_;
   std::size_t first_piece_ = 0, n_piece_ = 0;  ///< remembered from, begun
@@ -113,6 +111,7 @@ class LightCurves {
   std::int64_t pushed_ = 0, finished_ = 0;
   bool ended_ = false;
   FrameReport report_;
+  CurveSeconds seconds_;
 };
 
 }  // namespace apsyn

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace apsyn {
 namespace {
@@ -64,21 +65,25 @@ double noise_correlation_pixels(View<const float, 3> images) {
   const std::size_t n_image = images.extent(0), ny = images.extent(1), nx = images.extent(2);
   double widest = 1;
   for (const bool along_x : {true, false}) {
-    std::array<double, kMaxLag + 1> sum{}, n{};
-    for (std::size_t image = 0; image < n_image; ++image)
-      for (std::size_t lag = 0; lag <= std::min(kMaxLag, (along_x ? nx : ny) - 1); ++lag)
+    const auto correlation = [&](std::size_t lag) {
+      double sum = 0, n = 0;
+      for (std::size_t image = 0; image < n_image; ++image)
         for (std::size_t y = 0; y + (along_x ? 0 : lag) < ny; ++y)
           for (std::size_t x = 0; x + (along_x ? lag : 0) < nx; ++x) {
             const auto product =
                 static_cast<double>(images(image, y, x)) *
                 static_cast<double>(images(image, y + (along_x ? 0 : lag), x + (along_x ? lag : 0)));
             if (std::isnan(product)) continue;
-            sum[lag] += product, n[lag] += 1;
+            sum += product, n += 1;
           }
-    if (!(sum[0] > 0)) continue;
+      return n > 0 ? sum / n : std::numeric_limits<double>::quiet_NaN();
+    };
+    const double square = correlation(0);
+    if (!(square > 0)) continue;
     double width = 2.0 * kMaxLag, before = 1;
-    for (std::size_t lag = 1; lag <= kMaxLag && n[lag] > 0; ++lag) {
-      const double r = sum[lag] / n[lag] / (sum[0] / n[0]);
+    for (std::size_t lag = 1; lag <= std::min(kMaxLag, (along_x ? nx : ny) - 1); ++lag) {
+      const double r = correlation(lag) / square;
+      if (std::isnan(r)) break;
       if (r < 0.5) {
         width = 2 * (static_cast<double>(lag) - 1 + (before - 0.5) / (before - r));
         break;

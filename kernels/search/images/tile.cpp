@@ -20,12 +20,6 @@ using Shorts = hn::Rebind<std::int16_t, Floats>;
 using Integers = hn::Rebind<std::int32_t, Floats>;
 using Wide = hn::CappedTag<std::int16_t, 32>;  // of which two cover a tile at least once
 
-/// Clipping at three standard deviations leaves this part of a normal variance.
-constexpr float kClippedVariance = 0.9733f;
-/// The noise of a pixel is clipped again, until the wings of a bright pulse are gone, too: a pulsar that is
-/// in every piece would be lost in its own noise, and be found in its sidelobes.
-constexpr int kBandClippings = 3;
-
 HWY_INLINE hn::Vec<Floats> load_steps(const std::int16_t* from) {
   return hn::ConvertTo(Floats(), hn::PromoteTo(Integers(), hn::LoadU(Shorts(), from)));
 }
@@ -94,17 +88,13 @@ HWY_INLINE void clipped_moments(float min_values, int n_clipping, Visit visit, h
   variance = hn::IfThenElse(enough, variance, unknown);
 }
 
-float min_frames(std::size_t n) {
-  return static_cast<float>(std::max<std::size_t>(4, n / 4));
-}
-
 void measure_channel_simd(const TileRing& ring, const FrameFlags& flags, std::size_t chan,
                           const FrameSpan& frames, float* mean, float* deviation) {
   const Floats d;
   for (std::size_t i = 0; i < kTilePixels; i += hn::Lanes(d)) {
     hn::Vec<Floats> middle, variance;
     clipped_moments(
-        min_frames(frames.n), 1,
+        min_frames(frames.n), kChannelClippings,
         [&](auto take) HWY_ATTR {
           for (std::size_t t = 0; t < frames.n; ++t) {
             const std::int64_t frame = frames.first + static_cast<std::int64_t>(t);

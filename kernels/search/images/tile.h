@@ -12,14 +12,10 @@
 #include <vector>
 
 #include "kernels/search/boxcar.h"
+#include "kernels/search/images/scaling.h"
 #include "libcore/base/view.h"
 
 namespace apsyn {
-
-inline constexpr std::size_t kTilePixels = 64;
-/// A pixel without a value, until it is normalised.
-inline constexpr std::int16_t kBlankPixel = -32768;
-inline constexpr float kStepsPerNoise = 8;
 
 /// Frames of one tile, [frame modulo n_frame][row][pixel]. There is a row for each channel and perhaps one
 /// more: an odd number, so that a channel's frames do not lie in the same few lines of a cache.

@@ -107,6 +107,18 @@ run search-transients two.images --dm-range 0:250 --max-memory "${least}MB" --th
 expect_peak "$least"
 expect_same two.csv same.csv
 
+# a GPU where one is asked for, and with the same table; else, and for a few small images, the CPU
+run search-transients two.images --dm-range 0:250 --device auto -v --overwrite -o same.csv
+expect_stderr "device: cpu (" "search " "images" "levels" "trials"
+if command -v nvidia-smi >/dev/null && search-transients --version | grep -q 'architectures: [0-9]'; then
+  run search-transients two.images --dm-range 0:250 --device cuda --overwrite -o same.csv
+  expect_stderr "device: cuda:0 (" "device memory: "
+  expect_same two.csv same.csv "--device cuda gives other candidates"
+else
+  expect_exit 4 search-transients two.images --device cuda -o none.csv
+  expect_stderr "search-transients: error: --device cuda: "
+fi
+
 # blank pixels and images, noise alone, no noise at all, few images
 images nan.images 100 50:100:3:9.3:12.6:4 nan
 run search-transients nan.images --dm-range 0:250 -o nan.csv

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/free_memory.h"
 #include "kernels/dedisperse/trials.h"
 #include "libcore/base/csv.h"
 #include "libcore/system/program_memory.h"
@@ -21,6 +22,17 @@ constexpr std::size_t kMaxChannels = 131072;
 constexpr std::size_t kCutoutPixels = 33;
 /// Images under way between reading and searching, and what the process takes by itself.
 constexpr double kRawImages = 7, kFixedBytes = 16e6, kPlotBytes = 60e6;
+
+/// Seconds that a CPU's thread takes for a value of an image, and for one of a trial; and a GPU, which takes
+/// some to start. Measured with 16 threads beside an H200, images from memory.
+constexpr double kThreadValueSeconds = 6e-9, kThreadTrialSeconds = 8e-11;
+constexpr double kGpuStartSeconds = 0.5, kGpuValueSeconds = 2e-10, kGpuTrialSeconds = 4e-13;
+/// Values of an image, all channels, below which a GPU's calls for each take longer than a CPU.
+constexpr double kMinValues = 1e6;
+
+bool fits(const ImagesPlan& plan, const Device& device) {
+  return plan.device_bytes <= 0.9 * static_cast<double>(cuda_free_memory_bytes(device.index));
+}
 
 std::size_t piece_images(const SearchOptions& options, const ImageSeriesInfo& info, std::size_t longest) {
   if (options.baseline == "auto") return std::max(kMinPiece, 4 * longest);
@@ -40,7 +52,8 @@ std::size_t piece_images(const SearchOptions& options, const ImageSeriesInfo& in
 
 }  // namespace
 
-ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const ImageSeriesInfo& info) {
+ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const ImageSeriesInfo& info,
+                       const Device& device) {
   if (options.zero_dm)
     throw UsageError("--zero-dm: is for spectra: images have their levels taken away pixel by pixel");
   if (options.format != "csv")
@@ -55,6 +68,7 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
   search.program = plan_boxcars(search.widths);
   search.threshold = options.threshold, search.rfi_sigma = options.rfi_sigma;
   search.n_threads = tool.common().threads;
+  search.device = device;
   search.piece = piece_images(options, info, search.widths.back());
   if (!options.cutouts.empty() || !options.plot.empty()) search.cutout_pixels = kCutoutPixels;
 
@@ -89,6 +103,7 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
                record = info.image.stokes.size() > 1
                             ? image_bytes * static_cast<double>(2 * info.image.stokes.size())
                             : 0;
+  plan.device_bytes = search.device_bytes();
   plan.memory_bytes = kFixedBytes + kRawImages * image_bytes + record + table_bytes + search.bytes() +
                       (search.cutout_pixels > 0 ? kPlotBytes : 0);
   if (plan.memory_bytes > static_cast<double>(tool.common().max_memory_bytes))
@@ -100,6 +115,38 @@ ImagesPlan plan_images(const Tool& tool, const SearchOptions& options, const Ima
                         info.nx, info.ny),
             "allow more, narrow the range, shorten --widths or --baseline, or make smaller images"));
   return plan;
+}
+
+bool pays_on_gpu(const ImagesPlan& plan, const ImageSeriesInfo& info, unsigned n_threads) {
+  const auto values = static_cast<double>(info.nx * info.ny * info.n_chan);
+  if (values < kMinValues) return false;
+  if (!info.n_images) return true;
+  const double all = values * static_cast<double>(*info.n_images),
+               n_trial = static_cast<double>(plan.dm.size()),
+               cpu_s = all * (kThreadValueSeconds + kThreadTrialSeconds * n_trial) / n_threads,
+               gpu_s = kGpuStartSeconds + all * (kGpuValueSeconds + kGpuTrialSeconds * n_trial);
+  return gpu_s < cpu_s;
+}
+
+Device choose_device(const Tool& tool, const SearchOptions& options, const ImageSeriesInfo& info) {
+  const bool automatic = tool.common().device == "auto";
+  if (automatic && cuda_device_count() > 0) {
+    const Device gpu{Device::Kind::cuda, 0, {}};
+    const ImagesPlan plan = plan_images(tool, options, info, gpu);
+    if (!pays_on_gpu(plan, info, tool.common().threads) || !fits(plan, gpu))
+      return tool.device(CudaSupport::none);
+  }
+  const Device device = tool.device(CudaSupport::available);
+  if (device.kind == Device::Kind::cuda) {
+    const ImagesPlan plan = plan_images(tool, options, info, device);
+    if (!fits(plan, device))
+      throw DeviceError(
+          "{}: searching --dm-range {} in images of {} x {} pixels needs {} of the device's memory: narrow "
+          "the "
+          "range, shorten --widths or --baseline, make smaller images, or use --device cpu",
+          info.name, options.dm_range, info.nx, info.ny, format_bytes(plan.device_bytes));
+  }
+  return device;
 }
 
 std::vector<std::string> describe(const ImagesPlan& plan, const ImageSeriesInfo& info) {
@@ -119,9 +166,11 @@ std::vector<std::string> describe(const ImagesPlan& plan, const ImageSeriesInfo&
   lines.push_back(fmt::format("filters: {} widths from {} to {}", search.widths.size(),
                               time(search.widths.front()), time(search.widths.back())));
   lines.push_back(fmt::format("baseline: means of {}", time(search.piece)));
-  lines.push_back(fmt::format("memory: {}, {} kept as int16 and {} searched at a time",
+  lines.push_back(fmt::format("memory: {}, {} kept as int16{} and {} searched at a time",
                               format_bytes(plan.memory_bytes), time(search.kept_frames()),
-                              time(search.piece)));
+                              plan.device_bytes > 0 ? " on the device" : "", time(search.piece)));
+  if (plan.device_bytes > 0)
+    lines.push_back(fmt::format("device memory: {}", format_bytes(plan.device_bytes)));
   return lines;
 }
 

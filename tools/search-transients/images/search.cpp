@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <utility>
 
 #include "libcore/files/output.h"
@@ -22,6 +23,8 @@ constexpr std::size_t kMaxCutouts = 1000;
 struct RawImage {
   std::vector<float> planes;
   SkyDirection centre;
+  const float* prepared = nullptr;    ///< the memory that `preparation` is about
+  std::shared_ptr<void> preparation;  ///< ends before the memory does
 };
 
 /// Where the centre of images is, as far back as candidates may be.
@@ -86,13 +89,13 @@ void report(Tool& tool, const ImageSearch& search, const ImagesPlan& plan, const
 void search_images(Tool& tool, const SearchOptions& options) {
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   check_outputs(tool, options, output);
-  tool.device(CudaSupport::none);
-
   tool.stage("plan");
-  const std::unique_ptr<ImageSource> source = open_images(options.inputs, options.intensity);
+  const std::unique_ptr<ImageSource> source =
+      open_images(options.inputs, options.intensity, tool.common().threads);
   const ImageSeriesInfo& info = source->info();
   if (!info.image.time) throw DataError("{}: its images have no time", info.name);
-  const ImagesPlan plan = plan_images(tool, options, info);
+  const Device device = choose_device(tool, options, info);
+  const ImagesPlan plan = plan_images(tool, options, info, device);
   tool.report_plan(describe(plan, info));
   if (tool.common().dry_run) return;
   if (info.n_images && *info.n_images < kMinImages)
@@ -129,6 +132,10 @@ void search_images(Tool& tool, const SearchOptions& options) {
       [&](RawImage& image) {
         const auto frame = static_cast<std::int64_t>(n_image++);
         centres.add(frame, image.centre, frame - kept);
+        if (!image.planes.empty() && image.planes.data() != image.prepared) {
+          image.preparation = search.prepare(image.planes);
+          image.prepared = image.planes.data();
+        }
         const std::int64_t before = search.searched();
         search.push(image.planes);
         if (search.searched() == before) return;
@@ -142,6 +149,9 @@ void search_images(Tool& tool, const SearchOptions& options) {
   search.end();
   take();
   const double work_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  tool.part_of_stage("images", search.curve_seconds().frames);
+  tool.part_of_stage("levels", search.curve_seconds().levels);
+  tool.part_of_stage("trials", search.scan_seconds());
   const FrameReport& frames = search.frames();
   if (frames.n_missing + frames.n_bright == frames.n_all)
     throw FailureError("{}: no usable data: every image is blank, constant or taken out", info.name);

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "tests/reference/image_pulses.h"
+#include "tests/reference/test_device.h"
 
 using namespace apsyn;
 using reference::ImagePulse;
@@ -36,6 +37,7 @@ ImageSearchPlan plan_of(const PulsedImages& images, unsigned n_threads = 2) {
   plan.widths = {1, 2, 3, 4, 6, 8};
   plan.program = plan_boxcars(plan.widths);
   plan.n_threads = n_threads;
+  plan.device = reference::test_device();
   return plan;
 }
 
