@@ -131,7 +131,9 @@ BlockCounts count_blocks(Imager& imager, PreparedGroup& prepared, std::size_t f,
   BlockMover move;
   const auto count = [&](const ImagingBlock& block) {
     prepared.weights->apply(block, imager.threads(), imager.weighted);
-    prepared.fields[f].for_each_part(block, move(block, imager.weighted, field), [&](const GridBlock& part) {
+    GridBlock whole = move(block, imager.weighted, field);
+    if (imager.options.psf_only) whole.data = {};
+    prepared.fields[f].for_each_part(block, whole, [&](const GridBlock& part) {
       const std::size_t n = gridder.count(part).n_subgrids;
       counts.n_subgrids += static_cast<double>(n);
       counts.max_subgrids = std::max(counts.max_subgrids, n);

@@ -127,6 +127,8 @@ run idg-grid $small --channels-out 2 --mf-weighting --no-psf -o joint "$set"
 expect_near "$(differences a-dirty.fits joint-MFS-dirty.fits)" 0 4e-3 "the largest difference by --mf-weighting"
 run idg-grid $small --dry-run "$set"
 expect_stdout "subgrid" "layers" "memory"
+run idg-grid $small --psf-only --dry-run "$set"
+expect_stdout "subgrid" "layers" "memory"
 
 # Two sets of different frequency, of which only the second reaches 120 wavelengths: the other is left out.
 sky() { printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:20:00, -26.00.00, 10\n'; }
