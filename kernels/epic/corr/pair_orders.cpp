@@ -49,29 +49,35 @@ double share_of_products(const EpicPlan& plan) {
 
 void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
                   PairOrders& orders) {
-  const auto transforms = [&](std::size_t size, std::size_t n_cells) {
+  const std::optional<DepthKernels>& deep = orders.depth_kernels;
+  const auto transforms = [&](std::size_t size, std::size_t n_cells, bool along_x) {
     std::vector<double> of;
-    for (std::size_t i = 0; i < size; ++i)
-      of.push_back(orders.kernel.transform((static_cast<double>(i) - static_cast<double>(size / 2)) /
-                                           static_cast<double>(n_cells)));
+    for (std::size_t i = 0; i < size; ++i) {
+      const double frequency =
+          (static_cast<double>(i) - static_cast<double>(size / 2)) / static_cast<double>(n_cells);
+      of.push_back(!deep     ? orders.kernel.transform(frequency)
+                   : along_x ? deep->transform_x(frequency)
+                             : deep->transform_y(frequency));
+    }
     return of;
   };
-  if (orders.shape.lattice) {
-    const auto around = [&](std::size_t n_site, std::size_t n_cells) {
+  if (orders.shape.lattice || deep) {
+    const auto around = [&](std::size_t n_site, std::size_t n_cells, bool along_x) {
       std::vector<float> inverse(n_cells, 0.0f);
-      const std::vector<double> of = transforms(n_site, n_cells);
+      const std::vector<double> of = transforms(n_site, n_cells, along_x);
       for (std::size_t site = 0; site < n_site; ++site)
         inverse[(site + n_cells - n_site / 2) % n_cells] = static_cast<float>(1 / of[site]);
       return inverse;
     };
-    orders.of_column = around(orders.shape.lattice->n_x, orders.shape.n_x);
-    orders.of_row = around(orders.shape.lattice->n_y, orders.shape.n_y);
-    return;
+    const std::optional<PairLattice>& lattice = orders.shape.lattice;
+    orders.of_column = around(lattice ? lattice->n_x : plan.nx, orders.shape.n_x, true);
+    orders.of_row = around(lattice ? lattice->n_y : plan.ny, orders.shape.n_y, false);
+    if (lattice) return;
   }
-  const std::vector<double> of_x = transforms(plan.nx, orders.shape.n_x);
-  const std::vector<double> of_y = transforms(plan.ny, orders.shape.n_y);
+  const std::vector<double> of_x = transforms(plan.nx, orders.shape.n_x, true);
+  const std::vector<double> of_y = transforms(plan.ny, orders.shape.n_y, false);
   const PairDepth& depth = orders.shape.depth;
-  orders.factors.resize(orders.shape.n_order * pixels.size());
+  orders.factors.resize(orders.n_order() * pixels.size());
   orders.places.resize(pixels.size());
   for_each_pixel(plan, pixels, [&](std::size_t pixel) {
     const std::size_t x = pixels.index[pixel] % plan.nx, y = pixels.index[pixel] / plan.nx;
@@ -84,7 +90,7 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
             : 0;
     const double scale = 1 / (of_x[x] * of_y[y]);
     double polynomial = 1, next = t;  // T_k, T_(k + 1)
-    for (std::size_t order = 0; order < orders.shape.n_order; ++order) {
+    for (std::size_t order = 0; order < orders.n_order(); ++order) {
       orders.factors[order * pixels.size() + pixel] = static_cast<float>(polynomial * scale);
       polynomial = std::exchange(next, 2 * t * next - polynomial);
     }
@@ -197,7 +203,7 @@ void choose_outliers(const EpicPlan& plan, const std::vector<std::array<double, 
   }
 }
 
-/// For pixels, or for the sites of a lattice.
+/// For pixels, or for the sites of a lattice, whose depth is theirs.
 PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
                     std::optional<PairLattice> lattice) {
   PairCells cells;
@@ -210,7 +216,7 @@ PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const Sk
   cells.pitch = cells.lattice ? cells.lattice->pitch : plan.cell;
   cells.n_x = cells_of(kernel, cells.lattice ? cells.lattice->n_x : plan.nx);
   cells.n_y = cells_of(kernel, cells.lattice ? cells.lattice->n_y : plan.ny);
-  cells.depth = depth_of(geometry, pixels);
+  cells.depth = cells.lattice ? cells.lattice->depth : depth_of(geometry, pixels);
   auto uvw = image_frame_s(geometry);
   if (cells.lattice) uvw = heights_s(std::move(uvw), cells.lattice->slope);
   choose_outliers(plan, uvw, pixels.size(), cells);
@@ -221,7 +227,7 @@ PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const Sk
   // whole strips and pairs of rows (corr/cuda/grid.cuh)
   const auto reached = [&](double extent_s, std::size_t n, std::size_t unit, std::size_t most) {
     const double reach = kSlack * extent_s * highest_hz * cells.pitch * static_cast<double>(n);
-    const double units = std::ceil((std::ceil(reach) + kernel.width()) / static_cast<double>(unit));
+    const double units = std::ceil((std::ceil(reach) + PairOrders::kTaps) / static_cast<double>(unit));
     return static_cast<std::size_t>(std::min(static_cast<double>(most), units * static_cast<double>(unit)));
   };
   cells.n_column = reached(cells.u_s, cells.n_x, 8, cells.n_x / 2 + 1);
@@ -232,6 +238,64 @@ PairCells cells_for(const EpicPlan& plan, const EpicGeometry& geometry, const Sk
 /// Sites that pixels may move by as slopes change.
 constexpr std::size_t kSlackSites = 2;
 
+std::optional<PairLattice> lattice_for(const EpicPlan& plan, const EpicGeometry& geometry,
+                                       const SkyPixels& pixels) {
+  return pair_lattice(plan, geometry, pixels, choose_kernel(is_coarse(plan)), {kSlack, kSlackSites});
+}
+
+DepthField field_of(const EpicPlan& plan, const PairCells& cells, const PairSlope& slope) {
+  DepthField field;
+  field.n_x = cells.lattice ? cells.lattice->n_x : plan.nx;
+  field.n_y = cells.lattice ? cells.lattice->n_y : plan.ny;
+  field.n_cell_x = cells.n_x;
+  field.n_cell_y = cells.n_y;
+  field.pitch = cells.pitch;
+  field.slope = slope;
+  field.n_middle = cells.depth.n_middle;
+  return field;
+}
+
+/// u, v and w, or heights above the slope of a lattice, of the antennas on the grid.
+std::vector<std::array<double, 3>> on_grid_s(const PairCells& cells, const PairSlope& slope,
+                                             const std::vector<std::array<double, 3>>& uvw) {
+  std::vector<std::array<double, 3>> kept;
+  for (std::size_t ant = 0; ant < uvw.size(); ++ant)
+    if (std::find(cells.outlier_antennas.begin(), cells.outlier_antennas.end(), ant) ==
+        cells.outlier_antennas.end())
+      kept.push_back(uvw[ant]);
+  return cells.lattice ? heights_s(std::move(kept), slope) : kept;
+}
+
+/// With as few terms as suffice, for a while.
+std::optional<DepthKernels> kernels_for(const EpicPlan& plan, const PairCells& cells,
+                                        const std::vector<std::array<double, 3>>& uvw) {
+  constexpr double kFurther = 1.05;
+  const PairSlope slope = cells.lattice ? cells.lattice->slope : PairSlope{};
+  auto uvh = on_grid_s(cells, slope, uvw);
+  for (auto& at : uvh) at[2] *= kFurther;
+  for (const int n_term : {2, DepthAxis::kTerms}) {
+    DepthKernels kernels(field_of(plan, cells, slope), n_term);
+    if (kernels.error(uvh, cells.highest_hz) <= PairOrders::kDepthError) return kernels;
+  }
+  return {};
+}
+
+/// Cells for kernels that hold w, of pixels, or of the sites of a lattice where that is not more than orders
+/// take; or for orders, as pair_cells().
+PairCells cells_for_kernels(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
+                            std::optional<DepthKernels>& kernels) {
+  const auto uvw = image_frame_s(geometry);
+  PairCells level = cells_for(plan, geometry, pixels, {});
+  kernels = kernels_for(plan, level, uvw);
+  if (kernels) return level;
+  std::optional<PairLattice> lattice = lattice_for(plan, geometry, pixels);
+  if (!lattice) return level;
+  PairCells aslant = cells_for(plan, geometry, pixels, std::move(lattice));
+  if (aslant.pixels_s / static_cast<double>(aslant.n_order) <= level.pixels_s)
+    kernels = kernels_for(plan, aslant, uvw);
+  return kernels || (level.n_order > 1 && aslant.pixels_s < level.pixels_s) ? aslant : level;
+}
+
 }  // namespace
 
 std::size_t PairCells::n_outlier_pair() const {
@@ -241,8 +305,7 @@ std::size_t PairCells::n_outlier_pair() const {
 PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   PairCells level = cells_for(plan, geometry, pixels, {});
   if (level.n_order == 1) return level;
-  std::optional<PairLattice> lattice =
-      pair_lattice(plan, geometry, pixels, choose_kernel(is_coarse(plan)), {kSlack, kSlackSites});
+  std::optional<PairLattice> lattice = lattice_for(plan, geometry, pixels);
   if (!lattice) return level;
   PairCells aslant = cells_for(plan, geometry, pixels, std::move(lattice));
   return aslant.pixels_s < level.pixels_s ? aslant : level;
@@ -255,8 +318,11 @@ bool serves(PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& p
 bool serves(PairOrders& orders, const EpicGeometry& geometry) {
   PairCells& shape = orders.shape;
   auto uvw = image_frame_s(geometry);
+  const auto uvw_s = uvw;
+  PairSlope slope;
   if (shape.lattice) {
-    const PairSlope slope = fit_slope(uvw), &planned = shape.lattice->slope;
+    slope = fit_slope(uvw);
+    const PairSlope& planned = shape.lattice->slope;
     const double change = std::max(std::abs(slope.u - planned.u), std::abs(slope.v - planned.v));
     if (!(change * shape.depth.n_half <= static_cast<double>(kSlackSites) * shape.pitch)) return false;
     uvw = heights_s(std::move(uvw), slope);
@@ -264,6 +330,18 @@ bool serves(PairOrders& orders, const EpicGeometry& geometry) {
   const auto [u_s, v_s, w_s] = extent_s(uvw, shape.outlier_antennas);
   if (!(u_s <= kSlack * shape.u_s && v_s <= kSlack * shape.v_s)) return false;
   if (w_s <= std::max(kSlack * shape.depth.w_s, shape.sufficient_w_s)) return true;
+  if (orders.depth_kernels) {
+    // What is looked at anew is to last for a while, if it can.
+    for (const double further : {1.1, kSlack}) {
+      auto further_s = on_grid_s(shape, slope, uvw_s);
+      for (auto& at : further_s) at[2] *= further;
+      if (depth_kernels(orders, geometry).error(further_s, shape.highest_hz) > PairOrders::kDepthError)
+        continue;
+      shape.sufficient_w_s = further * w_s;
+      return true;
+    }
+    return false;
+  }
   // An array that lies level to its field does so no more a minute later: its w grows by half, and the same
   // orders may still do.
   std::vector<double> rising_s;
@@ -278,9 +356,22 @@ bool serves(PairOrders& orders, const EpicGeometry& geometry) {
   return true;
 }
 
-PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+DepthKernels depth_kernels(const PairOrders& orders, const EpicGeometry& geometry) {
+  const DepthKernels& planned = *orders.depth_kernels;
+  if (!orders.shape.lattice) return planned;
+  DepthField field = planned.field();
+  field.slope = fit_slope(image_frame_s(geometry));
+  return DepthKernels(field, planned.n_term());
+}
+
+PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
+                            DepthBy by) {
+  std::optional<DepthKernels> kernels;
+  PairCells cells = by == DepthBy::kernels && is_coarse(plan)
+                        ? cells_for_kernels(plan, geometry, pixels, kernels)
+                        : pair_cells(plan, geometry, pixels);
   PairOrders orders{
-      choose_kernel(is_coarse(plan)), pair_cells(plan, geometry, pixels), {}, {}, pixels.index, {}, {}, {}};
+      choose_kernel(is_coarse(plan)), std::move(cells), {}, {}, pixels.index, {}, {}, {}, std::move(kernels)};
   const SpreadKernel& kernel = orders.kernel;
   orders.taps.assign((kernel.degree() + 1) * PairOrders::kTaps, 0);
   for (std::size_t power = 0; power <= kernel.degree(); ++power)

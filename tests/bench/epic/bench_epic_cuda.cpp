@@ -7,10 +7,10 @@
 // from pinned memory as well ("stream"); and the error against float64. Cases: lwa-sv-64, lwa-sv-128 (256
 // antennas, the published imager's: 132 channels x 1000 spectra, 40 ms), lwa-sv-degree
 // (128 x 128 pixels of 1 degree, 10.3 k of them in the sky instead of 12.9 k), core-128, random-512,
-// random-1024; mwa-1200 and mwa-1200-aslant (MWA-128T at 150 MHz, 1200 x 1200 pixels of an arcminute about
-// the zenith and 40 degrees from there; --channels 32 --spectra 500 is a coarse channel for 20 ms).
-// Methods: dft-half, dft-single (beams or pairs, as cheaper), beams-half, beams-single, corr, corr-total
-// (Stokes I alone), corr-direct.
+// random-1024; mwa-1200, mwa-1200-near and mwa-1200-aslant (MWA-128T at 150 MHz, 1200 x 1200 pixels of an
+// arcminute about the zenith, and 0.2 and 40 degrees from there; --channels 32 --spectra 500 is a coarse
+// channel for 20 ms). Methods: dft-half, dft-single (beams or pairs, as cheaper), beams-half, beams-single,
+// corr, corr-total (Stokes I alone), corr-direct.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -78,6 +78,7 @@ std::vector<Case> all_cases() {
           {"random-512", random_positions(512), 128},
           {"random-1024", random_positions(1024), 128},
           {"mwa-1200", mwa, 1200, kPi / 10800, 150e6},
+          {"mwa-1200-near", mwa, 1200, kPi / 10800, 150e6, 0.2 * kRadPerDeg},
           {"mwa-1200-aslant", mwa, 1200, kPi / 10800, 150e6, 40 * kRadPerDeg}};
 }
 

@@ -78,13 +78,14 @@ class GridPairEngine final : public DevicePairEngine {
   /// On a grid: of the plan, or single channels where their pairs are too many to be numbered, or too many
   /// for the grids.
   int n_image() const { return static_cast<int>(plan_.n_channel()) / shape_.n_average; }
-  void plan(const EpicGeometry& geometry);
+  void plan(const EpicGeometry& geometry, DepthBy by = DepthBy::kernels);
   bool leaves_warps_idle() const;
   void plan_without_transform(const EpicGeometry& geometry);
   void plan_outliers(const EpicGeometry& geometry);
   void plan_batches();
   void image(const PairsOf& pairs, const PlaneTask* planes, cudaStream_t stream);
   void make_tables(int first_image, int n_image, cudaStream_t stream);
+  void make_depth_tables(int first_image, int n_image, cudaStream_t stream);
   void sum_outliers(int first_image, int n_image, cudaStream_t stream);
   /// Images first_table + first_image .. of the plan.
   void image_some(int first_image, int n_image, int first_table, const PlaneTask* planes,
@@ -107,8 +108,9 @@ class GridPairEngine final : public DevicePairEngine {
   std::optional<StripImager> strips_;       // where two can, of few pairs
   std::optional<RealFft2d> fft_;            // and where not
   Upload<double> hz_, uvw_s_;
-  Upload<double> order_uvw_s_;  // with heights above the plane of a lattice for w
-  PairSlope slope_;             // of that plane
+  Upload<double> order_uvw_s_;         // with heights above the plane of a lattice for w
+  PairSlope slope_;                    // of that plane
+  std::optional<DepthKernels> depth_;  // for that slope; none: orders
   Upload<double> inverse_;
   double inverse_scale_ = 0;
   Upload<float> of_column_, of_row_;
@@ -137,6 +139,8 @@ void GridPairEngine::move(const EpicGeometry& geometry, cudaStream_t stream) {
   const auto uvw = image_frame_s(geometry);
   uvw_s_.copy(uvw.data(), 3 * uvw.size(), stream);
   slope_ = orders_->shape.lattice ? fit_slope(uvw) : PairSlope{};
+  depth_.reset();
+  if (orders_->depth_kernels) depth_ = depth_kernels(*orders_, geometry);
   const auto order_uvw = heights_s(uvw, slope_);
   order_uvw_s_.copy(order_uvw.data(), 3 * order_uvw.size(), stream);
   std::vector<double> delays_s;
@@ -158,13 +162,13 @@ bool GridPairEngine::leaves_warps_idle() const {
 }
 
 /// For all geometries that the same orders serve.
-void GridPairEngine::plan(const EpicGeometry& geometry) {
-  orders_.emplace(plan_pair_orders(plan_, geometry, sky_.pixels()));
+void GridPairEngine::plan(const EpicGeometry& geometry, DepthBy by) {
+  orders_.emplace(plan_pair_orders(plan_, geometry, sky_.pixels(), by));
   version_ = sky_.version();
   shape_.n_x = static_cast<int>(orders_->shape.n_x);
   shape_.n_y = static_cast<int>(orders_->shape.n_y);
-  shape_.width = static_cast<int>(orders_->kernel.width());
-  shape_.n_order = static_cast<int>(orders_->shape.n_order);
+  shape_.width = static_cast<int>(orders_->depth_kernels ? DepthKernels::kWidth : orders_->kernel.width());
+  shape_.n_order = static_cast<int>(orders_->n_order());
   shape_.n_column = static_cast<int>(orders_->shape.n_column);
   shape_.n_row = static_cast<int>(orders_->shape.n_row);
   shape_.n_ant = static_cast<int>(plan_.n_ant);
@@ -175,9 +179,10 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
   taps_.copy(orders_->taps.data(), orders_->taps.size());
   transform_.reset();
   strips_.reset();
-  const auto fused = orders_->shape.lattice ? std::nullopt
-                                            : plan_transform(plan_, *orders_, sky_.pixels(),
-                                                             static_cast<std::size_t>(shared_bytes_));
+  const auto fused =
+      orders_->shape.lattice || orders_->depth_kernels
+          ? std::nullopt
+          : plan_transform(plan_, *orders_, sky_.pixels(), static_cast<std::size_t>(shared_bytes_));
   if (fused) {
     TransformTask& task = transform_.emplace();
     task.cells_shape = shape_;
@@ -190,6 +195,7 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
   }
   plan_outliers(geometry);
   if (!transform_) plan_without_transform(geometry);
+  if (orders_->depth_kernels && !strips_) return plan(geometry, DepthBy::orders);
   plan_batches();
 }
 
@@ -197,7 +203,7 @@ void GridPairEngine::plan(const EpicGeometry& geometry) {
 void GridPairEngine::plan_without_transform(const EpicGeometry& geometry) {
   if (const auto strips = plan_strips(plan_, *orders_, sky_.pixels(), shape_, makes_planes(),
                                       static_cast<std::size_t>(shared_bytes_))) {
-    strips_.emplace(*strips, shape_);
+    strips_.emplace(*strips, shape_, orders_->depth_kernels ? orders_->depth_kernels->n_term() : 0);
   } else {
     shape_.n_column = shape_.n_x / 2 + 1;
     shape_.n_row = shape_.n_y / 2;
@@ -206,9 +212,10 @@ void GridPairEngine::plan_without_transform(const EpicGeometry& geometry) {
   }
   adds_at_sites_ = false;
   if (!orders_->shape.lattice) return;
-  adds_at_sites_ = strips_ && orders_->shape.coarse &&
-                   loss_at_sites(plan_, geometry, sky_.pixels(), *orders_->shape.lattice, orders_->kernel) <=
-                       PairOrders::kCoarseSiteError;
+  adds_at_sites_ =
+      strips_ && orders_->shape.coarse &&
+      (orders_->depth_kernels || loss_at_sites(plan_, geometry, sky_.pixels(), *orders_->shape.lattice,
+                                               orders_->kernel) <= PairOrders::kCoarseSiteError);
   const InverseTransform inverse(orders_->kernel);
   inverse_.copy(inverse.coefficients().data(), InverseTransform::kTerms);
   inverse_scale_ = inverse.scale();
@@ -261,6 +268,8 @@ void GridPairEngine::plan_batches() {
 
 /// Makes the tables of some images.
 void GridPairEngine::make_tables(int first_image, int n_image, cudaStream_t stream) {
+  made_ = {first_image, n_image};
+  if (depth_) return make_depth_tables(first_image, n_image, stream);
   PlaceTask place;
   place.shape = shape_;
   place.n_channel = n_image * shape_.n_average;
@@ -279,7 +288,23 @@ void GridPairEngine::make_tables(int first_image, int n_image, cudaStream_t stre
     strips_->make_tables(place, taps_.data(), n_power_, stream);
   else
     tables_.make(place, taps_.data(), n_power_, n_together_, stream);
-  made_ = {first_image, n_image};
+}
+
+void GridPairEngine::make_depth_tables(int first_image, int n_image, cudaStream_t stream) {
+  DepthPairTask task;
+  task.n_channel = n_image * shape_.n_average;
+  task.hz = hz_.data() + first_image * shape_.n_average;
+  task.uvw_s = order_uvw_s_.data();
+  task.outlier_antennas = outliers_.data();
+  task.cell = orders_->shape.pitch;
+  task.x = depth_->x();
+  task.y = depth_->y();
+  if (orders_->shape.lattice) {
+    task.inverse = inverse_.data();
+    task.n_inverse = static_cast<int>(InverseTransform::kTerms);
+    task.inverse_scale = inverse_scale_;
+  }
+  strips_->make_tables(task, stream);
 }
 
 void GridPairEngine::image(const PairsOf& pairs, const PlaneTask* planes, cudaStream_t stream) {
@@ -339,7 +364,7 @@ void GridPairEngine::image_some(int first_image, int n_image, int first_table, c
   if (strips_) {
     strips_->columns(values_.data(), first_image, n_image, stream);
     if (!orders_->shape.lattice) return strips_->rows(n_image, target, stream);
-    if (adds_at_sites_ && !weighed_) weigh_sites(stream);
+    if (adds_at_sites_ && !weighed_ && !depth_) weigh_sites(stream);
     strips_->rows(n_image, images_.data(), stream);
     return interpolate(n_image, target, stream);
   }

@@ -37,6 +37,11 @@ class ProductTarget {
       plane_[place] = static_cast<float>((static_cast<double>(value) + autos_) * scale_);
   }
 
+  /// Of planes: a sum counts scale() sum + offset().
+  __device__ __forceinline__ float* plane() const { return plane_; }
+  __device__ __forceinline__ float scale() const { return static_cast<float>(scale_); }
+  __device__ __forceinline__ float offset() const { return static_cast<float>(autos_ * scale_); }
+
  private:
   double* sums_ = nullptr;
   float* plane_ = nullptr;

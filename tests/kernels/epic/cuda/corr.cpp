@@ -39,6 +39,15 @@ const DeviceMethod kDevice[] = {
     {"corr directly, half", [](EpicPlan plan) { return half(std::move(plan)); }, 1e-4},
     {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::grid); }, 3e-5}};
 
+/// To the north, and half as much to the east.
+void aim(EpicRecording& recording, double rad) {
+  const double cosine = std::cos(rad), sine = std::sin(rad);
+  const double along = std::cos(rad / 2), across = std::sin(rad / 2);
+  recording.geometry.axes = {{{along, 0, -across},
+                              {-sine * across, cosine, -sine * along},
+                              {cosine * across, sine, cosine * along}}};
+}
+
 }  // namespace
 
 #include "tests/support/epic/exact_cases.h"
@@ -207,6 +216,69 @@ BOOST_AUTO_TEST_CASE(fields_through_a_lattice_agree_with_float64) {
       // Measured on an H100: 4.0e-5 with orders added up, 1.07e-4 with each for itself.
       BOOST_TEST(result.error <= 1.3e-4 + PairOrders::kCoarseError);
     }
+  }
+}
+
+// Large images of many pairs, whose kernels hold w: level, of channels for themselves and averaged, and
+// through a lattice of sites; and once more when the field has moved on.
+BOOST_AUTO_TEST_CASE(kernels_that_hold_w_agree_with_float64) {
+  for (const double aslant_rad : {0.0, 0.7})
+    for (const std::size_t n_average : {1, 2}) {
+      EpicCase c;
+      c.enu_m = random_array(60, 600, 3, aslant_rad > 0 ? 0.2 : 0, 9);
+      c.n_chan = 2;
+      c.step_hz = 1e6;
+      c.n_spectra = 16;
+      EpicRecording recording(c);
+      const auto plan = [&] {
+        EpicPlan field = all_sky(recording, 301);
+        field.ny = 171;
+        field.cell = 0.3 / 301;
+        field.n_average = n_average;
+        return field;
+      };
+      aim(recording, aslant_rad);
+      const SkyPixels pixels = sky_pixels(plan(), recording.geometry);
+      const PairOrders orders = plan_pair_orders(plan(), recording.geometry, pixels, DepthBy::kernels);
+      BOOST_TEST_REQUIRE(orders.depth_kernels.has_value());
+      BOOST_TEST_REQUIRE(orders.shape.lattice.has_value() == (aslant_rad > 0));
+      BOOST_TEST_REQUIRE(orders.depth_kernels->n_term() == (aslant_rad > 0 ? 3 : 2));
+      const auto grid = imager(plan(), CorrMethod::grid, n_average == 1 ? 1 : 0);
+      for (const double turn_rad : {0.0, 1e-4}) {
+        aim(recording, aslant_rad + turn_rad);
+        const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 2), 97);
+        BOOST_TEST_MESSAGE("kernels that hold w, " << aslant_rad + turn_rad << " from the zenith, "
+                                                   << n_average << " channels: " << result.error
+                                                   << " of the peak, " << result.n << " pixels");
+        BOOST_TEST(result.error <= PairOrders::kDepthError);
+      }
+    }
+}
+
+// The same of arrays so high that orders are needed: of pixels, and of the sites of a lattice.
+BOOST_AUTO_TEST_CASE(large_images_by_orders_agree_with_float64) {
+  for (const bool lattice : {false, true}) {
+    EpicCase c;
+    c.enu_m = random_array(60, 600, lattice ? 20 : 40, lattice ? 0.2 : 0, 9);
+    c.n_spectra = 16;
+    EpicRecording recording(c);
+    aim(recording, lattice ? 0.7 : 0);
+    const auto plan = [&] {
+      EpicPlan field = all_sky(recording, 301);
+      field.ny = 170;
+      field.cell = 0.3 / 301;
+      return field;
+    };
+    const SkyPixels pixels = sky_pixels(plan(), recording.geometry);
+    const PairOrders orders = plan_pair_orders(plan(), recording.geometry, pixels, DepthBy::kernels);
+    BOOST_TEST_REQUIRE(!orders.depth_kernels.has_value());
+    BOOST_TEST_REQUIRE(orders.shape.lattice.has_value() == lattice);
+    BOOST_TEST_REQUIRE(orders.shape.n_order > 2u);
+    const auto grid = imager(plan(), CorrMethod::grid);
+    const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 1), 97);
+    BOOST_TEST_MESSAGE(orders.shape.n_order << " orders, a lattice " << lattice << ": " << result.error
+                                            << " of the peak, " << result.n << " pixels");
+    BOOST_TEST(result.error <= 1.3e-4 + PairOrders::kCoarseError);
   }
 }
 

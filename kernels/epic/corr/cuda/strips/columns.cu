@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/epic/corr/cuda/batches.cuh"
-#include "kernels/epic/corr/cuda/strips/strips.cuh"
+#include "kernels/epic/corr/cuda/strips/column_transform.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
@@ -134,48 +134,6 @@ __device__ __forceinline__ void add_pairs(const StripPairs& pairs, const OwnRows
   }
 }
 
-struct ColumnTransform {
-  const StripColumnTask& task;
-  float2* cells;
-  int order;
-  float2* to;  // of the strip's first column in the first row
-
-  template <int kRadix>
-  __device__ __forceinline__ void run(int i) const {
-    const TransformPass& pass = task.shape.pass_y[i];
-    const bool first = i == 0, last = i + 1 == task.shape.n_pass_y;
-    const int span = static_cast<int>(pass.span.divisor), pitch = task.cells.n_strip() * kStripColumns;
-    for (int item = threadIdx.x; item < task.cells.n_y / kRadix * kStripColumns; item += blockDim.x) {
-      const int column = item % kStripColumns;
-      int k = item / kStripColumns;
-      const int part = divide(k, pass.span), row = part * pass.part + k;
-      float2* at = cells + row * kStripColumns + column;
-      float2 x[kRadix];
-#pragma unroll
-      for (int q = 0; q < kRadix; ++q) {
-        x[q] = at[q * span * kStripColumns];
-        if (!first) continue;
-        const float2 value = turned(x[q].x, x[q].y, order);
-        x[q] = make_float2(value.y, value.x);
-      }
-      radix::Transform<kRadix>::run(x);
-      if (last) {
-#pragma unroll
-        for (int q = 0; q < kRadix; ++q) {
-          const int wanted = __ldg(task.row_of_place + row + q);  // span 1
-          if (wanted != kNotWanted) to[std::size_t(wanted) * pitch + column] = x[q];
-        }
-        continue;
-      }
-      const float2* turns = task.turns + pass.turns + k * (kRadix - 1);
-#pragma unroll
-      for (int q = 1; q < kRadix; ++q) x[q] = radix::multiply(x[q], __ldg(turns + q - 1));
-#pragma unroll
-      for (int q = 0; q < kRadix; ++q) at[q * span * kStripColumns] = x[q];
-    }
-  }
-};
-
 /// A block for each strip, product and image.
 __global__ __launch_bounds__(kMaxColumnThreads,
                              1) void strip_columns(const __grid_constant__ StripColumnTask task) {
@@ -207,13 +165,17 @@ __global__ __launch_bounds__(kMaxColumnThreads,
     add_pairs(pairs, rows, beyond, order, cells);
     __syncthreads();
     const ColumnTransform transform{
-        task, cells, order,
+        shape,
+        task.shape,
+        task.turns,
+        task.row_of_place,
+        cells,
         task.columns + ((std::size_t(image) * shape.n_order + order) * shape.n_product + product) * plane +
             strip * kStripColumns};
-    for (int i = 0; i < task.shape.n_pass_y; ++i) {
-      with_pass_radix(task.shape.pass_y[i].radix, [&]<int kRadix>() { transform.template run<kRadix>(i); });
-      __syncthreads();
-    }
+    transform.run(Passes<>{}, [order](float2 cell) {
+      const float2 value = turned(cell.x, cell.y, order);
+      return make_float2(value.y, value.x);
+    });
   }
 }
 

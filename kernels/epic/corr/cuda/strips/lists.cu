@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/epic/corr/cuda/batches.cuh"
-#include "kernels/epic/corr/cuda/strips/strips.cuh"
+#include "kernels/epic/corr/cuda/strips/entry.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
@@ -61,15 +60,9 @@ __global__ void strip_entries_of(StripListTask task) {
   const PairPlace place = task.places[image * shape.n_grid_pair() + code.pair()];
   const bool mirrored = code.sign() != 0;
   const int x = mirrored ? mirrored_cell(place.x, shape.width, shape.n_x) : place.x;
-  const int off = strip * kStripColumns - x;  // the nearest way round
-  StripEntry entry;
-  entry.code = code.bits;
-  entry.column = static_cast<std::int16_t>(2 * off > shape.n_x    ? off - shape.n_x
-                                           : 2 * off < -shape.n_x ? off + shape.n_x
-                                                                  : off);
-  entry.row = static_cast<std::uint16_t>(static_cast<std::uint32_t>(task.sorted[i]) %
-                                         static_cast<std::uint32_t>(shape.n_y));
-  task.entries[i] = entry;
+  const auto row =
+      static_cast<int>(static_cast<std::uint32_t>(task.sorted[i]) % static_cast<std::uint32_t>(shape.n_y));
+  task.entries[i] = strip_entry(shape, code, strip, x, row);
   put_kernel(task, place.along_x, mirrored, task.entry_taps + i * kEntryTaps);
   put_kernel(task, place.along_y, mirrored, task.entry_taps + i * kEntryTaps + kPairTaps);
 }

@@ -18,6 +18,10 @@ struct StripPlan {
   /// Factors and pixels as StripRowTask wants them; a lattice has none.
   std::vector<float2> factors;
   std::vector<uint2> pixels;
+  /// Factors for DepthRowTask: at the sites of a lattice, or of an image that is sky
+  /// everywhere.
+  std::vector<float> of_column, of_row;
+  int nx = 0, ny = 0;  ///< of that image
 };
 
 /// Images to planes, or to sums. None where pairs are so many that batches for tensor cores add them sooner,

@@ -8,8 +8,8 @@
 namespace apsyn::epic_cuda {
 namespace {
 
-/// Two rows as one transform: A + i B, whose parts are exchanged. Value v stands at v + v / (span of the
-/// first pass) of shared memory, so that parts do not meet in a bank.
+/// Two rows as one transform: A + i B, whose parts are exchanged. Value v stands at v + kRowPad (v / span of
+/// the first pass) of shared memory, so that parts do not meet in a bank.
 struct RowTransform {
   const StripRowTask& task;
   float2* halves;  // spectra of two rows, one after the other, as they stand in memory
@@ -38,9 +38,10 @@ struct RowTransform {
 
   template <int kRadix>
   __device__ __forceinline__ void turn(const TransformPass& pass, int k, float2* x) const {
-    const float2* turns = task.turns + pass.turns + k * (kRadix - 1);
+    const float2* turns = task.turns + pass.turns + k;
+    const int span = static_cast<int>(pass.span.divisor);
 #pragma unroll
-    for (int q = 1; q < kRadix; ++q) x[q] = radix::multiply(x[q], __ldg(turns + q - 1));
+    for (int q = 1; q < kRadix; ++q) x[q] = radix::multiply(x[q], __ldg(turns + (q - 1) * span));
   }
 
   template <int kRadix>
@@ -54,7 +55,7 @@ struct RowTransform {
       radix::Transform<kRadix>::run(x);
       turn<kRadix>(pass, k, x);
 #pragma unroll
-      for (int q = 0; q < kRadix; ++q) values[k + q * (span + 1)] = x[q];
+      for (int q = 0; q < kRadix; ++q) values[k + q * (span + kRowPad)] = x[q];
     }
   }
 
@@ -64,7 +65,7 @@ struct RowTransform {
     for (int item = threadIdx.x; item < task.cells.n_x / kRadix; item += blockDim.x) {
       int k = item;
       const int base = divide(k, pass.span) * pass.part + k;
-      float2* at = values + base + quotient(base, task.shape.pass_x[0].span);
+      float2* at = values + base + kRowPad * quotient(base, task.shape.pass_x[0].span);
       float2 x[kRadix];
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) x[q] = at[q * span];
@@ -212,7 +213,8 @@ void launch_strip_rows(const StripRowTask& task, cudaStream_t stream) {
   const auto kernel = task.images == nullptr    ? strip_rows<RowsTo::pixels>
                       : task.factors == nullptr ? strip_rows<RowsTo::each_order>
                                                 : strip_rows<RowsTo::even_and_odd>;
-  const int n_value = task.cells.n_x + task.shape.pass_x[0].radix + 2 * task.cells.n_strip() * kStripColumns;
+  const int n_value =
+      task.cells.n_x + kRowPad * task.shape.pass_x[0].radix + 2 * task.cells.n_strip() * kStripColumns;
   const std::size_t bytes = static_cast<std::size_t>(n_value) * sizeof(float2);
   cuda_check(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),

@@ -48,6 +48,7 @@ struct StripListTask {
 void launch_strip_keys(const StripListTask& task, cudaStream_t stream);
 void launch_strip_entries(const StripListTask& task, cudaStream_t stream);
 
+/// Turns of a pass stand in the order [q - 1][k], in which threads of a warp want them.
 struct StripShape {
   int n_pass_y = 0, n_pass_x = 0;
   TransformPass pass_y[kMaxTransformPasses], pass_x[kMaxTransformPasses];
@@ -57,6 +58,9 @@ struct StripShape {
 };
 constexpr int kMaxColumnThreads = 768, kMaxRowThreads = 768;
 constexpr int kLastRowRadix = 8;  ///< of the passes along rows, a butterfly a thread
+/// Values between parts of the first pass along rows: neither the parts of the second pass nor the last one's
+/// values meet in a bank.
+constexpr int kRowPad = 9;
 
 struct StripColumnTask {
   CellShape cells;
