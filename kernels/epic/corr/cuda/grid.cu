@@ -4,6 +4,7 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/epic/corr/cuda/batches.cuh"
 #include "kernels/epic/corr/cuda/order_target.cuh"
+#include "kernels/epic/corr/cuda/site_taps.cuh"
 #include "kernels/epic/corr/cuda/values.cuh"
 
 namespace apsyn::epic_cuda {
@@ -166,28 +167,6 @@ __global__ void sum_orders(OrderTask task) {
     if (product < shape.n_product) ProductTarget(task.target, image, product).put(pixel, sums[product]);
 }
 
-constexpr int kSiteTaps = 7;  ///< PairOrders::kWidth
-
-/// Cells of a grid that a pixel is interpolated from along an axis, and their weights.
-struct SiteTaps {
-  int first;
-  float of[kSiteTaps];
-  /// `place`: from the grid's first cell on, which may be beyond its ends.
-  __device__ __forceinline__ SiteTaps(const SiteTask& task, double place, int n, const float* of_cell) {
-    const double left = place - 0.5 * kSiteTaps, ahead = ceil(left);
-    const float along = static_cast<float>(2 * (ahead - left) - 1);
-    first = static_cast<int>(ahead);
-    first = first < 0 ? first + n : first >= n ? first - n : first;
-#pragma unroll
-    for (int tap = 0; tap < kSiteTaps; ++tap) {
-      float value = 0;
-      for (int power = task.n_power; power-- > 0;)
-        value = fmaf(value, along, task.taps[power * kPairTaps + tap]);
-      of[tap] = of_cell == nullptr ? value : value * of_cell[wrapped(first + tap, n)];
-    }
-  }
-};
-
 /// What the sites of some orders, `step` apart, give at a pixel. Cells of a row follow one another but about
 /// the middle of the image.
 template <bool kFollow, int kOrders>
@@ -241,12 +220,13 @@ __global__ __launch_bounds__(kThreads, 3) void sum_sites(SiteTask task) {
   const CellShape& shape = task.shape;
   const std::size_t pixel = pixel_of_thread(task);
   if (pixel == std::size_t(task.n_pixel)) return;
-  const int index = static_cast<int>(task.pixels[pixel]), x = index % task.nx, y = index / task.nx;
-  const double l = (task.nx / 2 - x) * task.cell, m = (y - task.ny / 2) * task.cell;
-  const double dn = sqrt(fmax(0.0, 1 - l * l - m * m)) - task.n_middle;
-  const SiteTaps along_x(task, -(l + task.slope_u * dn) / task.pitch, shape.n_x, task.of_column);
-  const SiteTaps along_y(task, (m + task.slope_v * dn) / task.pitch, shape.n_y, task.of_row);
-  const float t = task.n_half > 0 ? static_cast<float>(fmin(1.0, fmax(-1.0, dn / task.n_half))) : 0.0f;
+  const int index = static_cast<int>(task.pixels[pixel]);
+  const PixelAmongSites among(task, index % task.nx, index / task.nx);
+  SiteTaps along_x(task, among.x, shape.n_x, task.of_column);
+  SiteTaps along_y(task, among.y, shape.n_y, task.of_row);
+  along_x.first = around(along_x.first, shape.n_x);
+  along_y.first = around(along_y.first, shape.n_y);
+  const float t = task.n_half > 0 ? static_cast<float>(fmin(1.0, fmax(-1.0, among.dn / task.n_half))) : 0.0f;
   const std::size_t plane = std::size_t(shape.n_x) * shape.n_y, step = shape.n_product * plane;
   const int first = static_cast<int>(blockIdx.y) * kImagesOfPixel;
   const int end = min(first + kImagesOfPixel, task.n_image);
@@ -300,6 +280,7 @@ void launch_pair_values(const PairTask& task, int n_average, float2* values, std
 }
 
 void launch_sum_sites(const SiteTask& task, cudaStream_t stream) {
+  if (task.whole() && task.shape.n_order == 1) return launch_site_tiles(task, stream);
   const auto n_tile =
       static_cast<unsigned>((task.nx + kTileX - 1) / kTileX * ((task.ny + kTileY - 1) / kTileY));
   const dim3 grid(task.whole() ? n_tile : blocks_of(static_cast<std::size_t>(task.n_pixel)),

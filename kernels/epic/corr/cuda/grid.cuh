@@ -187,5 +187,7 @@ struct SiteTask {
   __host__ __device__ bool whole() const { return n_pixel == nx * ny; }
 };
 void launch_sum_sites(const SiteTask& task, cudaStream_t stream);
+/// The same of a single order, and of images that are sky everywhere: their sites in shared memory.
+void launch_site_tiles(const SiteTask& task, cudaStream_t stream);
 
 }  // namespace apsyn::epic_cuda
