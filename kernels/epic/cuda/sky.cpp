@@ -63,13 +63,19 @@ bool DeviceSky::move_to(const EpicGeometry& geometry, cudaStream_t stream) {
 void DeviceSky::refresh() {
   if (!stale_) return;
   pixels_ = sky_pixels(plan_, geometry_);
+  stale_ = uploaded_ = false;
+}
+
+void DeviceSky::upload() {
+  refresh();
+  if (uploaded_) return;
   cuda_check(cudaDeviceSynchronize(), "imaging");
   unit_.copy(pixels_.unit.data(), pixels_.unit.size());
-  stale_ = false;
+  uploaded_ = true;
 }
 
 WeightTask DeviceSky::weights(int first_channel, int n_channel) {
-  refresh();
+  upload();
   WeightTask task;
   task.seconds = seconds_.data();
   task.unit = unit_.data();

@@ -47,13 +47,16 @@ class DeviceSky {
  private:
   /// Directions of pixels as they are in this geometry, which the grid of `corr` does without.
   void refresh();
+  /// Directions to the device, which images on a grid do without.
+  void upload();
   std::size_t n_sums() const { return plan_.n_channel() * n_stride() * 4; }
 
   const EpicPlan& plan_;
   EpicGeometry geometry_;
   bool placed_ = false;
-  bool whole_ = false;  // the image is all above the horizon
-  bool stale_ = false;  // directions of pixels are those of another geometry
+  bool whole_ = false;     // the image is all above the horizon
+  bool stale_ = false;     // directions of pixels are those of another geometry
+  bool uploaded_ = false;  // they are on the device
   std::size_t version_ = 0;
   SkyPixels pixels_;
   Upload<double> unit_, seconds_, hz_, sums_;
