@@ -263,6 +263,12 @@ struct LayerRange {
 
 class KeptVisibilities;
 
+/// Rows of a part of what a GPU keeps, and their A-terms, whose first row is the first of these.
+struct KeptPiece {
+  std::size_t part = 0, first_row = 0, n_rows = 0;
+  AtermBlock aterms{};
+};
+
 class Gridder {
  public:
   virtual ~Gridder() = default;
@@ -274,11 +280,8 @@ class Gridder {
   /// is short.
   virtual void begin_pass(const LayerRange& layers) = 0;
   virtual GridCounts grid(const GridBlock& block) = 0;
-  /// The same for a part of what the gridder's GPU keeps, with the weights that it has there.
-  virtual GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part);
-  /// The same for rows of a part, by gridders of planes (planes.h).
-  virtual GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part, std::size_t first_row,
-                               std::size_t n_rows);
+  /// The same for rows that the gridder's GPU keeps, with the weights that they have there.
+  virtual GridCounts grid_kept(const KeptVisibilities& kept, const KeptPiece& piece);
   /// Counts what grid() would do in a pass over all layers, without doing it.
   virtual GridCounts count(const GridBlock& block) = 0;
   /// Transforms the pass's layers and adds them to the images.

@@ -76,9 +76,14 @@ class KeptVisibilities {
   virtual CellSums sum_cells(const CellGeometry& geometry) = 0;
   /// Multiplies the weights by their factors, once, after the last block; returns the sums [plane].
   virtual std::vector<double> weigh(const CellFactors& factors) = 0;
-  /// What Gridder::grid_kept() takes at a time: parts of many blocks each, so that tracks are long.
+  /// Parts of many blocks each, so that tracks are long where Gridder::grid_kept() takes a whole one.
   virtual std::size_t n_parts() const = 0;
   virtual std::uint64_t n_visibilities(std::size_t part) const = 0;
+  virtual std::size_t n_rows(std::size_t part) const = 0;
+  /// After weigh(): the weights of plane 0, summed over the channels of each slot, [row][slot]. slot_of_chan
+  /// [chan], below n_slots.
+  virtual Buffer<double, 2> sum_slots(std::size_t part, View<const std::uint32_t, 1> slot_of_chan,
+                                      std::size_t n_slots) = 0;
 };
 
 /// For a GPU, with at most max_bytes of its memory. DeviceError in a build without CUDA.

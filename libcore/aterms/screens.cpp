@@ -205,7 +205,7 @@ void AtermScreens::evaluate(std::size_t array, std::int64_t slot, std::size_t in
 
 std::size_t AtermScreens::prepare(const ImagingBlock& block, std::size_t first_row) {
   choose_channels(block);
-  const std::size_t n_row = block.uvw_m.extent(0), capacity = n_slots_;
+  const std::size_t n_row = block.time_mjd_s.size(), capacity = n_slots_;
   using Key = std::pair<std::size_t, std::int64_t>;
   struct Rows {  // that follow each other, of one time
     std::size_t n = 0;

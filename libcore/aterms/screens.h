@@ -42,8 +42,8 @@ class AtermScreens {
   /// Warns of what the pixels cannot carry.
   void use(const AtermGrid& grid, std::uint64_t max_bytes);
 
-  /// Makes the matrices for rows from first_row on; returns for how many of them (at least one). The views
-  /// below are of these rows, until the next call.
+  /// Makes the matrices for rows from first_row on, of which times, stations and channels count; returns for
+  /// how many of them (at least one). The views below are of these rows, until the next call.
   std::size_t prepare(const ImagingBlock& block, std::size_t first_row);
   View<const std::uint32_t, 1> row_slot() const { return {row_slot_.data(), {row_slot_.size()}}; }
   View<const std::uint32_t, 1> chan_slot() const { return {chan_slot_.data(), {chan_slot_.size()}}; }

@@ -133,7 +133,7 @@ void run(Tool& tool, const Options& asked) {
   std::vector<TimeInterval> intervals;  // empty: images are of all times
   const auto find_intervals = [&](const PreparedGroup* read) {
     times_mjd_s = read != nullptr && read->kept
-                      ? times_of_runs(read->kept_runs)
+                      ? times_of_runs(read->noted.runs)
                       : integration_times(source, split_channels(source.info(), 1)[0], imager.block_bytes);
     intervals = split_times(times_mjd_s, n_intervals);
     if (options.time_cube) axis = time_axis(intervals, times_mjd_s);

@@ -61,7 +61,7 @@ std::uint64_t bytes_beside_gridders(const Imager& imager, const PreparedGroup& o
   const std::uint64_t lost = std::min<std::uint64_t>(10'000'000, imager.filed_bytes / 2);
   return program_bytes(imager.options.inputs.size()) + own.weights->bytes() + lost +
          n_copies * blocks.block_bytes() + block_work_bytes(imager, own.found) + imager.source.bytes() +
-         imager.whole_band_bytes;
+         imager.whole_band_bytes + kept_row_bytes(own.noted.rows);
 }
 
 /// Memory that gridding residuals takes in addition to other_bytes when they are predicted at the same time.
@@ -263,11 +263,10 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
   const BeyondGrid beyond = imager.beyond;
   own.kept = keep_while_surveying(imager, fields);
   std::optional<Survey> found;
-  if (own.kept)
-    found = survey_keeping(imager, group, fields, own.own_weights.get(), *own.kept, own.kept_runs);
+  if (own.kept) found = survey_keeping(imager, group, fields, own.own_weights.get(), *own.kept, own.noted);
   if (!found) {
     own.kept.reset();
-    own.kept_runs.clear();
+    own.noted = {};
     imager.block_bytes = block_bytes;
     found = survey(imager, group, fields, own.own_weights.get());
   }
@@ -399,7 +398,7 @@ std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const s
   {
     OpenImages open(imager, own, imager.threads());
     if (own.kept)
-      grid_kept(imager, own, open.gridder(0), open.images()[0]);
+      grid_kept(imager, own, open.gridder(0), open.images()[0], open.beam(0));
     else
       grid_blocks(imager, own, fields, source, open);
     images = open.take(imager, own, fields);

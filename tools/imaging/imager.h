@@ -32,6 +32,12 @@ struct KeptRun {
   std::size_t part = 0, first = 0, n = 0;  ///< Gridder::grid_kept()
 };
 
+/// What the host notes of rows that a GPU keeps.
+struct KeptNotes {
+  std::vector<KeptRun> runs;       ///< with intervals of time
+  std::vector<ImagingBlock> rows;  ///< [part] times, stations and channels, with A-terms
+};
+
 /// One channel group, planned: everything that stays the same each time it is gridded.
 struct PreparedGroup {
   ChannelGroup group;
@@ -46,7 +52,7 @@ struct PreparedGroup {
   Passes passes;
   IntervalPlan intervals;  ///< how images of intervals of time are made; none are planned unless asked for
   std::unique_ptr<KeptVisibilities> kept;     ///< where a GPU keeps the visibilities for one gridding
-  std::vector<KeptRun> kept_runs;             ///< of these, with intervals of time
+  KeptNotes noted;                            ///< of these
   std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
   std::vector<double> weight_sum;             ///< [plane] of all processes' visibilities
   std::vector<double> own_weight_sum;         ///< [plane] of those on this process's GPU

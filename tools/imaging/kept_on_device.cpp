@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <future>
 #include <span>
 #include <string>
@@ -112,11 +114,39 @@ bool add_runs(const std::vector<double>& time_mjd_s, const KeptRows& rows, std::
   return (runs.size() - before) * kShortestMean <= time_mjd_s.size() + kShortestMean * rows.ranges.size();
 }
 
+/// Planes of the source's blocks.
+std::size_t source_planes(const Imager& imager) {
+  return imager.aterms() ? 4 : imager.n_data_planes();
+}
+
+/// Notes what A-terms need of a block's rows where these are kept.
+void note_rows(const KeptRows& kept, const ImagingBlock& block, std::vector<ImagingBlock>& rows) {
+  for (const KeptRows::Range& range : kept.ranges) {
+    if (rows.size() <= range.part) rows.resize(range.part + 1);
+    ImagingBlock& to = rows[range.part];
+    if (to.channel_hz.size() == 0) {
+      to.channel_hz.resize(block.channel_hz.shape());
+      std::copy(block.channel_hz.begin(), block.channel_hz.end(), to.channel_hz.begin());
+    }
+    const auto first = block.time_mjd_s.begin() + static_cast<std::ptrdiff_t>(range.first);
+    to.time_mjd_s.resize(range.place);
+    to.time_mjd_s.insert(to.time_mjd_s.end(), first, first + static_cast<std::ptrdiff_t>(range.n));
+    const std::size_t n_rows = range.place + range.n;
+    if (to.station.extent(0) < n_rows) {
+      Buffer<std::uint32_t, 2> longer({n_rows + n_rows / 2, 2});
+      std::copy_n(to.station.data(), 2 * range.place, longer.data());
+      to.station = std::move(longer);
+    }
+    std::copy_n(&block.station(range.first, 0), 2 * range.n, &to.station(range.place, 0));
+  }
+}
+
 /// Surveys a group whose source gives its planes to the GPU, a block while the next one is read. False: there
-/// is no room for all, or `runs` are wanted and would be too short.
+/// is no room for all, or runs of intervals of time would be too short.
 bool survey_giving(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
-                   KeptVisibilities& kept, Survey& found, std::vector<KeptRun>* runs) {
-  const std::size_t n_planes = imager.n_data_planes();
+                   KeptVisibilities& kept, KeptNotes& noted, Survey& found) {
+  const std::size_t n_planes = source_planes(imager);
+  const bool of_intervals = imager.options.imaging.intervals_out > 1;
   KeptPlanes planes(kept, n_planes);
   ImagingBlock block, surveyed;
   KeptRows rows;
@@ -130,9 +160,10 @@ bool survey_giving(Imager& imager, const ChannelGroup& group, const std::vector<
     std::swap(block, surveyed);
     std::swap(rows, planes.rows());
     std::swap(n_used, planes.n_used());
-    if (runs != nullptr) sorted = add_runs(surveyed.time_mjd_s, rows, *runs);
+    if (of_intervals) sorted = add_runs(surveyed.time_mjd_s, rows, noted.runs);
     behind = std::async(std::launch::async, [&] {
       kept.place(rows, move(surveyed, {}, fields[0]));
+      if (imager.aterms()) note_rows(rows, surveyed, noted.rows);
       found.add(surveyed, n_used, n_planes, fields, imager.threads());
     });
   }
@@ -140,21 +171,22 @@ bool survey_giving(Imager& imager, const ChannelGroup& group, const std::vector<
   if (planes.alike()) return planes.has_room() && sorted;
   // Rare: products are flagged each by itself. What was read up to here is read again.
   kept.keep_own_weights();
+  noted = {};
   found = Survey(fields.size());
-  if (runs != nullptr) runs->clear();
-  return survey_giving(imager, group, fields, kept, found, runs);
+  return survey_giving(imager, group, fields, kept, noted, found);
 }
 
 /// Whether a GPU's gridder need not take visibilities from the host.
 bool may_keep(const Imager& imager, const std::vector<Field>& fields) {
   constexpr std::size_t kMaxPlanes = 4;
   return imager.device.kind == Device::Kind::cuda && (imager.ranks.size == 1 || imager.own_rows) &&
-         !imager.aterms() && !imager.cleans && !imager.tool.common().dry_run && fields.size() == 1 &&
-         imager.n_data_planes() > 0 && imager.n_data_planes() <= kMaxPlanes &&
+         (!imager.aterms() || imager.plane_source != nullptr) && !imager.cleans &&
+         !imager.tool.common().dry_run && fields.size() == 1 && imager.n_data_planes() > 0 &&
+         source_planes(imager) <= kMaxPlanes &&
          imager.grid_memory.value_or(GridMemory::gpu) == GridMemory::gpu;
 }
 
-/// The same for a source of blocks.
+/// The same for a source of blocks, without A-terms.
 bool survey_blocks(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
                    KeptVisibilities& kept, Survey& found) {
   BlockMover move;
@@ -178,8 +210,9 @@ bool keeps_intervals(const Imager& imager, const std::vector<Field>& fields) {
   const double bytes =
       input_bytes(imager.options.inputs) / static_cast<double>(imager.options.imaging.intervals_out);
   if (std::isfinite(bytes) && bytes > kLongestBytes) return false;
-  return imager.keeps_intervals && may_keep(imager, fields) && imager.options.imaging.channels_out == 1 &&
-         imager.ranks.size == 1 && imager.plane_source != nullptr && !imager.grid_memory &&
+  return imager.keeps_intervals && may_keep(imager, fields) && !imager.aterms() &&
+         imager.options.imaging.channels_out == 1 && imager.ranks.size == 1 &&
+         imager.plane_source != nullptr && !imager.grid_memory &&
          leaves_planes(idg_settings(imager.options.imaging));
 }
 
@@ -190,20 +223,19 @@ std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std
   if (!of_intervals) imager.source.keep_none();
   imager.block_bytes = std::min(imager.block_bytes, kPassedOnBytes);
   const PartTimer start(imager.tool, "start of the GPU");
-  return keep_visibilities(imager.device, imager.n_data_planes(), device_room(imager.device).free_bytes / 2,
+  return keep_visibilities(imager.device, source_planes(imager), device_room(imager.device).free_bytes / 2,
                            imager.threads());
 }
 
 std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
                                      const std::vector<Field>& fields, ImageWeights* weights,
-                                     KeptVisibilities& kept, std::vector<KeptRun>& runs) {
+                                     KeptVisibilities& kept, KeptNotes& noted) {
   Survey found(fields.size());
   {
     const PartTimer reading(imager.tool, "reading");
     const bool all = imager.plane_source == nullptr
                          ? survey_blocks(imager, group, fields, kept, found)
-                         : survey_giving(imager, group, fields, kept, found,
-                                         imager.options.imaging.intervals_out > 1 ? &runs : nullptr);
+                         : survey_giving(imager, group, fields, kept, noted, found);
     if (!all) return std::nullopt;
   }
   if (weights == nullptr) return found;
@@ -221,18 +253,63 @@ void keep_if_layers_fit(Imager& imager, PreparedGroup& own) {
   log_verbose("{}: the w layers need the room of the visibilities, which are read again",
               imager.device.description);
   own.kept.reset();
+  own.noted = {};
 }
 
-void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages& images) {
+std::uint64_t kept_row_bytes(const std::vector<ImagingBlock>& rows) {
+  std::uint64_t bytes = 0;
+  for (const ImagingBlock& part : rows)
+    bytes += part.time_mjd_s.capacity() * sizeof(double) + part.station.size() * sizeof(std::uint32_t);
+  return bytes;
+}
+
+namespace {
+
+/// Grids a part of what is kept in pieces for which A-terms are prepared together, of one input each, whose
+/// beam is averaged by itself.
+void grid_through_aterms(const Imager& imager, PreparedGroup& own, std::size_t part, Gridder& gridder,
+                         AverageBeam& beam) {
+  AtermScreens& screens = *own.fields[0].screens;
+  const ImagingBlock& rows = own.noted.rows[part];
+  const auto& stations = imager.source.info().stations;
+  const auto input_of = [&](std::size_t row) { return stations[rows.station(row, 0)].input; };
+  Buffer<double, 2> weights;
+  for (std::size_t first = 0; first < own.kept->n_rows(part);) {
+    const std::size_t n_prepared = screens.prepare(rows, first), input = input_of(first);
+    std::size_t n = 1;
+    while (n < n_prepared && input_of(first + n) == input) ++n;
+    const AtermBlock aterms{
+        {screens.row_slot().data(), {n}}, screens.chan_slot(), screens.jones(), screens.response()};
+    if (weights.size() == 0) weights = own.kept->sum_slots(part, aterms.chan_slot, aterms.jones.extent(1));
+    auto averaged = std::async(imager.threads() > 1 ? std::launch::async : std::launch::deferred, [&] {
+      beam.add(
+          SlotWeights{
+              {&weights(first, 0), {n, weights.extent(1)}}, {&rows.station(first, 0), {n, 2}}, aterms},
+          input);
+    });
+    gridder.grid_kept(*own.kept, {part, first, n, aterms});
+    averaged.get();
+    first += n;
+  }
+}
+
+}  // namespace
+
+void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages& images, AverageBeam* beam) {
   const CellFactors factors{own.weights->grid(), imager.options.imaging.cell_rad};
   const std::vector<double> of_plane = own.kept->weigh(factors);
-  for (std::size_t p = 0; p < images.weight_sum.size(); ++p)  // the last may be the PSF's, that of plane 0
-    images.weight_sum[p] = of_plane[p < of_plane.size() ? p : 0];
+  // The PSF's is that of plane 0, as are those of all planes with A-terms, which are made of all
+  // correlations.
+  for (std::size_t p = 0; p < images.weight_sum.size(); ++p)
+    images.weight_sum[p] = of_plane[beam == nullptr && p < imager.n_data_planes() ? p : 0];
   Progress progress(imager.tool, "gridding", own.found.n_visibilities, "vis");
   gridder.begin_pass({0, own.fields[0].plan.n_layers});
   double done = 0;
   for (std::size_t part = 0; part < own.kept->n_parts(); ++part) {
-    gridder.grid_kept(*own.kept, part);
+    if (beam != nullptr)
+      grid_through_aterms(imager, own, part, gridder, *beam);
+    else
+      gridder.grid_kept(*own.kept, {part, 0, own.kept->n_rows(part)});
     progress.update(done += imager.rows_for_each() * static_cast<double>(own.kept->n_visibilities(part)));
   }
   imager.tool.stage("layers");

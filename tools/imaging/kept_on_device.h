@@ -4,10 +4,12 @@
 // sends them block by block.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "kernels/idg/aterms/average_beam.h"
 #include "kernels/idg/kept_visibilities.h"
 #include "tools/imaging/imager.h"
 
@@ -18,21 +20,24 @@ namespace apsyn::imaging {
 bool keeps_intervals(const Imager& imager, const std::vector<Field>& fields);
 
 /// What a survey of these fields lets the GPU keep; null for jobs whose gridder takes visibilities from the
-/// host: on the CPU, with several processes that read the same rows, A-terms, several fields or cycles. From
-/// here on the host keeps none.
+/// host: on the CPU, with several processes that read the same rows, several fields or cycles, and with
+/// A-terms from sources that give no planes. From here on the host keeps none.
 std::unique_ptr<KeptVisibilities> keep_while_surveying(Imager& imager, const std::vector<Field>& fields);
 
 /// Surveys like survey(), while the GPU takes the planes; the sums of the weights are made there. No value:
-/// it has no room for all, and nothing has been added to the weights. For intervals of time it fills `runs`;
-/// no value, too, where rows are not sorted by time.
+/// it has no room for all, or the rows of intervals of time are not sorted by time, and nothing has been
+/// added to the weights.
 std::optional<Survey> survey_keeping(Imager& imager, const ChannelGroup& group,
                                      const std::vector<Field>& fields, ImageWeights* weights,
-                                     KeptVisibilities& kept, std::vector<KeptRun>& runs);
+                                     KeptVisibilities& kept, KeptNotes& noted);
+
+/// Host memory of rows.
+std::uint64_t kept_row_bytes(const std::vector<ImagingBlock>& rows);
 
 /// Gives up what is kept unless the GPU has room beside it for all layers at once.
 void keep_if_layers_fit(Imager& imager, PreparedGroup& own);
 
-/// Weights and grids what is kept, and sums the weights into `images`.
-void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages& images);
+/// Weights and grids what is kept, and sums the weights into `images` and, with A-terms, `beam`.
+void grid_kept(Imager& imager, PreparedGroup& own, Gridder& gridder, GroupImages& images, AverageBeam* beam);
 
 }  // namespace apsyn::imaging

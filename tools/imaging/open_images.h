@@ -36,6 +36,7 @@ class OpenImages {
   /// Where to add a group's visibilities that a GPU keeps.
   Gridder& gridder(std::size_t field) { return *gridders_[field]; }
   std::vector<GroupImages>& images() { return images_; }
+  AverageBeam* beam(std::size_t field) { return beams_[field].get(); }  ///< null without A-terms
 
   /// The finished images of each field. Where several processes share the work only the first has images that
   /// are valid, and all must call it.

@@ -18,45 +18,46 @@
 namespace apsyn {
 namespace {
 
-/// Row slot, channel slot, responses of both stations, the lower first: their order makes no difference.
-using PairSlots = std::array<std::uint32_t, 4>;
-using WeightSums = std::map<PairSlots, double>;
+/// Adds to sums of PairSlots, of which neighbouring rows mostly have the same.
+template <class PairSlots>
+class PairSums {
+ public:
+  void add(const AtermBlock& aterms, View<const std::uint32_t, 2> station, std::size_t row,
+           std::uint32_t chan_slot, double sum) {
+    if (sum == 0) return;
+    const std::uint32_t row_slot = aterms.row_slot[row];
+    const auto response = [&](std::size_t end) {
+      const std::uint32_t own = station(row, end);
+      return aterms.response.size() == 0 ? own : aterms.response(row_slot, chan_slot, own);
+    };
+    const auto [low, high] = std::minmax({response(0), response(1)});
+    const PairSlots key{row_slot, chan_slot, low, high};
+    if (last_ == nullptr || last_->first != key) last_ = &*sums_.try_emplace(key, 0.0).first;
+    last_->second += sum;
+  }
+  const std::map<PairSlots, double>& sums() const { return sums_; }
 
-WeightSums sum_weights(const GridBlock& block, std::size_t first_row, std::size_t end_row) {
+ private:
+  std::map<PairSlots, double> sums_;
+  typename std::map<PairSlots, double>::value_type* last_ = nullptr;
+};
+
+template <class Sums>
+void add_row(const GridBlock& block, std::size_t row, Sums& sums) {
   const AtermBlock& aterms = block.aterms;
   const std::size_t n_chan = block.wavenumber.size();
-  WeightSums sums;
-  WeightSums::value_type* last = nullptr;
-  for (std::size_t row = first_row; row < end_row; ++row)
-    for (std::size_t chan = 0; chan < n_chan;) {
-      const std::uint32_t row_slot = aterms.row_slot[row], chan_slot = aterms.chan_slot[chan];
-      double sum = 0;
-      for (; chan < n_chan && aterms.chan_slot[chan] == chan_slot; ++chan) sum += block.weight(row, chan, 0);
-      if (sum == 0) continue;
-      const auto response = [&](std::size_t end) {
-        const std::uint32_t station = block.station(row, end);
-        return aterms.response.size() == 0 ? station : aterms.response(row_slot, chan_slot, station);
-      };
-      const auto [low, high] = std::minmax({response(0), response(1)});
-      const PairSlots key{row_slot, chan_slot, low, high};
-      if (last == nullptr || last->first != key) last = &*sums.try_emplace(key, 0.0).first;
-      last->second += sum;
-    }
-  return sums;
+  for (std::size_t chan = 0; chan < n_chan;) {
+    const std::uint32_t chan_slot = aterms.chan_slot[chan];
+    double sum = 0;
+    for (; chan < n_chan && aterms.chan_slot[chan] == chan_slot; ++chan) sum += block.weight(row, chan, 0);
+    sums.add(aterms, block.station, row, chan_slot, sum);
+  }
 }
 
-/// Sums of the weights, in the order of the slots and responses.
-std::vector<std::pair<PairSlots, double>> sum_weights(const GridBlock& block, unsigned n_threads) {
-  constexpr std::size_t at_once = 1 << 15;
-  const std::size_t n_row = block.uvw_m.extent(0);
-  std::vector<WeightSums> parts((n_row + at_once - 1) / at_once);
-  parallel_for(n_threads, parts.size(), [&](std::size_t part, unsigned) {
-    parts[part] = sum_weights(block, part * at_once, std::min(n_row, (part + 1) * at_once));
-  });
-  WeightSums sums;
-  for (const WeightSums& part : parts)
-    for (const auto& [key, sum] : part) sums[key] += sum;
-  return {sums.begin(), sums.end()};
+template <class Sums>
+void add_row(const SlotWeights& rows, std::size_t row, Sums& sums) {
+  for (std::size_t slot = 0; slot < rows.sum.extent(1); ++slot)
+    sums.add(rows.aterms, rows.station, row, static_cast<std::uint32_t>(slot), rows.sum(row, slot));
 }
 
 /// weight[pixel][coarse]: the real part of the Fourier series through coarse samples, and the tapers. Samples
@@ -92,9 +93,35 @@ double AverageBeam::weight_sum() const {
   return sum;
 }
 
+/// Sums of the weights, in the order of the slots and responses.
+template <class Rows>
+AverageBeam::WeightSums AverageBeam::sum_weights(const Rows& rows, std::size_t n_rows, unsigned n_threads) {
+  constexpr std::size_t at_once = 1 << 15;
+  std::vector<PairSums<PairSlots>> parts((n_rows + at_once - 1) / at_once);
+  parallel_for(n_threads, parts.size(), [&](std::size_t part, unsigned) {
+    for (std::size_t row = part * at_once; row < std::min(n_rows, (part + 1) * at_once); ++row)
+      add_row(rows, row, parts[part]);
+  });
+  std::map<PairSlots, double> sums;
+  for (const auto& part : parts)
+    for (const auto& [key, sum] : part.sums()) sums[key] += sum;
+  return {sums.begin(), sums.end()};
+}
+
 void AverageBeam::add(const GridBlock& block, std::size_t input) {
   check_block(block, setup_);
-  const auto weights = sum_weights(block, setup_.n_threads);
+  add(sum_weights(block, block.uvw_m.extent(0), setup_.n_threads), block.aterms, input);
+}
+
+void AverageBeam::add(const SlotWeights& rows, std::size_t input) {
+  const std::size_t n_rows = rows.sum.extent(0);
+  if (rows.station.extent(0) != n_rows || rows.aterms.row_slot.size() != n_rows ||
+      rows.aterms.jones.extent(1) != rows.sum.extent(1))
+    throw std::invalid_argument("average beam: the weights are of other rows or slots than the A-terms");
+  add(sum_weights(rows, n_rows, setup_.n_threads), rows.aterms, input);
+}
+
+void AverageBeam::add(const WeightSums& weights, const AtermBlock& aterms, std::size_t input) {
   inputs_.resize(std::max(inputs_.size(), input + 1));
   Sum& sum = inputs_[input];
   if (sum.beam.size() == 0) sum.beam.resize({plan_.settings.subgrid, plan_.settings.subgrid});
@@ -102,7 +129,7 @@ void AverageBeam::add(const GridBlock& block, std::size_t input) {
   const std::size_t side = plan_.settings.subgrid;
   const BeamResponse response =
       setup_.aterms == AtermMode::normalised ? BeamResponse::normalised : BeamResponse::adjoint;
-  const auto& jones = block.aterms.jones;
+  const auto& jones = aterms.jones;
   parallel_for(setup_.n_threads, side, [&](std::size_t y, unsigned) {
     StationBeams beams(response, side);
     std::vector<const PairSlots*> set_for(jones.extent(2), nullptr);

@@ -10,11 +10,22 @@
 // over the taper.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels/idg/idg.h"
 
 namespace apsyn {
+
+/// Rows whose weights of plane 0 are summed over the channels of each slot, as a GPU that keeps visibilities
+/// gives them.
+struct SlotWeights {
+  View<const double, 2> sum;             ///< [row][chan slot]
+  View<const std::uint32_t, 2> station;  ///< [row][p, q]
+  AtermBlock aterms;                     ///< chan_slot is not used
+};
 
 class AverageBeam {
  public:
@@ -23,6 +34,7 @@ class AverageBeam {
   /// Adds the weights of plane 0 of a gridded block that belongs to `input`. Results do not depend on
   /// n_threads.
   void add(const GridBlock& block, std::size_t input = 0);
+  void add(const SlotWeights& rows, std::size_t input = 0);
   /// [y][x] of the image; NaN where l^2 + m^2 >= 1; 0 when nothing had weight.
   Buffer<double, 2> finish() const;
   double weight_sum() const;
@@ -32,6 +44,13 @@ class AverageBeam {
   double at_centre(std::size_t input) const;
 
  private:
+  /// Row slot, channel slot, responses of both stations, the lower first: their order makes no difference.
+  using PairSlots = std::array<std::uint32_t, 4>;
+  using WeightSums = std::vector<std::pair<PairSlots, double>>;
+  template <class Rows>
+  static WeightSums sum_weights(const Rows& rows, std::size_t n_rows, unsigned n_threads);
+  void add(const WeightSums& weights, const AtermBlock& aterms, std::size_t input);
+
   struct Sum {
     double weight = 0;
     Buffer<double, 2> beam;  ///< [y][x] coarse pixels of AtermBlock, times weights

@@ -2,6 +2,7 @@
 // A block of rows on the device. For host code with CUDA only.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -23,6 +24,37 @@ idg::RowBytes rows_of(const View<T, Rank>& array, const ChosenRows& chosen) {
                            : idg::RowBytes(array.data(), array.size() * sizeof(T), array.extent(0),
                                            chosen ? chosen->data() : nullptr, chosen ? chosen->size() : 0);
 }
+
+/// What a gridder reads of rows on the device.
+struct RowView {
+  idg::DeviceCutInput cut;       ///< places, weights and slots
+  const double* path = nullptr;  ///< [row]; or null
+  const float2* data = nullptr;  ///< [row][chan][plane]
+  const float2* jones = nullptr;
+
+  bool with_aterms() const { return cut.n_responses != 0; }
+  /// n rows from `first` on, with n_planes planes of data and the A-terms of other arrays, whose rows these
+  /// are.
+  RowView piece(std::size_t first, std::size_t n, std::size_t n_planes, const RowView& aterms) const {
+    RowView own = *this;
+    const std::size_t first_cell = first * cut.n_chan;
+    own.cut.uvw_m += 3 * first;
+    if (cut.weight != nullptr) own.cut.weight += first_cell * cut.n_planes;
+    if (cut.station != nullptr) own.cut.station += 2 * first;
+    if (path != nullptr) own.path += first;
+    own.data += first_cell * n_planes;
+    own.cut.n_row = static_cast<std::uint32_t>(n);
+    own.cut.row_slot = aterms.cut.row_slot;
+    own.cut.chan_slot = aterms.cut.chan_slot;
+    own.cut.response = aterms.cut.response;
+    own.cut.n_row_slots = aterms.cut.n_row_slots;
+    own.cut.n_chan_slots = aterms.cut.n_chan_slots;
+    own.cut.n_stations = aterms.cut.n_stations;
+    own.cut.n_responses = aterms.cut.n_responses;
+    own.jones = aterms.jones;
+    return own;
+  }
+};
 
 /// The arrays of one block on the device.
 struct DeviceRows {
@@ -47,10 +79,7 @@ struct DeviceRows {
     const std::size_t n_weight_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
     n_row = chosen ? chosen->size() : block.uvw_m.extent(0);
     n_chan = block.wavenumber.size();
-    n_row_slots = block.aterms.jones.extent(0);
-    n_chan_slots = block.aterms.jones.extent(1);
-    n_responses = block.aterms.jones.extent(2);
-    n_stations = block.aterms.response.extent(2);
+    count_aterms(block.aterms);
     with_path = block.path_m.size() != 0;
     with_weight = block.weight.size() != 0;
     with_station = block.station.size() != 0;
@@ -106,6 +135,21 @@ struct DeviceRows {
     if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).from(kAheadBytes));
     uploader.send(all);
   }
+  void count_aterms(const AtermBlock& aterms) {
+    n_row_slots = aterms.jones.extent(0);
+    n_chan_slots = aterms.jones.extent(1);
+    n_responses = aterms.jones.extent(2);
+    n_stations = aterms.response.extent(2);
+  }
+  /// A-terms alone, for rows that are on the device already.
+  void copy_aterms(Uploader& uploader, const AtermBlock& aterms) {
+    count_aterms(aterms);
+    const std::array all{transfer(row_slot, aterms.row_slot.data(), aterms.row_slot.size()),
+                         transfer(chan_slot, aterms.chan_slot.data(), aterms.chan_slot.size()),
+                         transfer(response, aterms.response.data(), aterms.response.size()),
+                         transfer(jones, aterms.jones.data(), aterms.jones.size())};
+    uploader.send(all);
+  }
   bool with_aterms() const { return n_responses != 0; }
   std::size_t n_cells() const { return n_row * n_chan; }
   idg::DeviceCutInput cut_input() const {
@@ -124,6 +168,7 @@ struct DeviceRows {
             static_cast<std::uint32_t>(n_stations),
             static_cast<std::uint32_t>(n_responses)};
   }
+  RowView view() const { return {cut_input(), with_path ? path.data() : nullptr, data.data(), jones.data()}; }
 };
 
 /// The work of a pass over `layers` for a block's rows.

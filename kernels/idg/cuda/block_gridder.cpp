@@ -66,9 +66,9 @@ void BlockGridder<T>::begin_pass(const LayerRange& layers) {
 }
 
 template <class T>
-bool BlockGridder<T>::divide(const DeviceRows& rows, BlockWork& work) {
+bool BlockGridder<T>::divide(const RowView& rows, BlockWork& work) {
   work.layers = {};
-  const idg::DeviceCutInput input = rows.cut_input();
+  const idg::DeviceCutInput& input = rows.cut;
   if (!cutter_.cut(idg::cut_limits(plan_, layers_, folds_apart_), input, work.tables)) return false;
   if (work.tables.n_tables > 0) {
     const ListPlan plan = list_plan(plan_, sums_.expansions(), n_outputs_, layers_);
@@ -81,12 +81,11 @@ bool BlockGridder<T>::divide(const DeviceRows& rows, BlockWork& work) {
 }
 
 template <class T>
-void BlockGridder<T>::grid(const DeviceRows& rows, const BlockWork& work, const float2* data, bool turned) {
-  const BlockArrays arrays{rows.uvw.data(),           rows.with_path && turned ? rows.path.data() : nullptr,
-                           rows.wavenumber.data(),    data,
-                           rows.weight.data(),        int(rows.n_chan),
-                           int(setup_.n_data_planes), int(rows.weight_planes),
-                           rows.with_aterms()};
+void BlockGridder<T>::grid(const RowView& rows, const BlockWork& work, const float2* data, bool turned) {
+  const BlockArrays arrays{
+      rows.cut.uvw_m,    turned ? rows.path : nullptr, rows.cut.wavenumber,       data,
+      rows.cut.weight,   int(rows.cut.n_chan),         int(setup_.n_data_planes), int(rows.cut.n_planes),
+      rows.with_aterms()};
   sums_.prepare(work.tasks, work.tables.runs.data(), work.tracks, arrays, stream_.get());
   for (const RangeWork& range : work.ranges) grid_range(rows, work.tasks, range);
 }
@@ -98,7 +97,7 @@ void BlockGridder<T>::end_pass() {
 }
 
 template <class T>
-void BlockGridder<T>::grid_range(const DeviceRows& rows, const DeviceTasks& tasks, const RangeWork& range) {
+void BlockGridder<T>::grid_range(const RowView& rows, const DeviceTasks& tasks, const RangeWork& range) {
   ImageTask<T> image{};
   image.shape = sums_.sum(tasks, range, stream_.get());
   image.n_tasks = int(range.n);
@@ -110,10 +109,10 @@ void BlockGridder<T>::grid_range(const DeviceRows& rows, const DeviceTasks& task
   image.screen_lambda = tasks.screen_lambda.data() + range.first;
   if (setup_.aterms != AtermMode::none) {
     image.aterms = setup_.aterms == AtermMode::normalised ? DeviceAterms::normalised : DeviceAterms::adjoint;
-    image.jones = rows.jones.data();
+    image.jones = rows.jones;
     image.keys = tasks.keys.data() + range.first;
-    image.n_chan_slots = int(rows.n_chan_slots);
-    image.n_responses = int(rows.n_responses);
+    image.n_chan_slots = int(rows.cut.n_chan_slots);
+    image.n_responses = int(rows.cut.n_responses);
     image.n_image_planes = int(setup_.n_image_planes());
     for (std::size_t s = 0; s < setup_.mix.size(); ++s) {
       const auto folded = folded_mix(setup_.mix[s]);

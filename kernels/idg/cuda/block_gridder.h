@@ -36,7 +36,7 @@ class BlockGridder {
   const LayerRange& layers() const { return layers_; }
   /// Divides rows, whose geometry and weights the stream cuts() sees, for the pass's layers. False when a
   /// coordinate is refused; partition() then says which.
-  bool divide(const DeviceRows& rows, BlockWork& work);
+  bool divide(const RowView& rows, BlockWork& work);
   /// Memory for sums over rows that have been divided, so that grid() allocates none for them.
   void reserve(const BlockWork& work) { sums_.reserve_slots(work.tasks, work.tracks); }
   /// Estimate of the device memory for these sums.
@@ -45,11 +45,11 @@ class BlockGridder {
   }
   /// Adds rows that have been divided, with `data` [row][chan][plane] for their visibilities, which the
   /// stream sees. turned: multiply by the phases of the rows' paths, if the block has any.
-  void grid(const DeviceRows& rows, const BlockWork& work, const float2* data, bool turned = true);
+  void grid(const RowView& rows, const BlockWork& work, const float2* data, bool turned = true);
   void end_pass();
 
  private:
-  void grid_range(const DeviceRows& rows, const DeviceTasks& tasks, const RangeWork& range);
+  void grid_range(const RowView& rows, const DeviceTasks& tasks, const RangeWork& range);
 
   IdgPlan plan_;
   IdgSetup setup_;

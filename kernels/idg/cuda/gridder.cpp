@@ -77,24 +77,31 @@ class CudaGridder final : public Gridder {
     }
     if (at->work.tables.n_tables == 0) return {};
     uploader_.hold(gridder_.stream());
-    gridder_.grid(at->rows, at->work, at->rows.data.data());
+    gridder_.grid(at->rows.view(), at->work, at->rows.data.data());
     at->done.record(gridder_.stream());
     uploader_.settle();
     return {at->work.tables.n_visibilities, at->work.tables.n_tables};
   }
 
-  GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part) override {
+  GridCounts grid_kept(const KeptVisibilities& kept, const KeptPiece& piece) override {
     const auto& there = dynamic_cast<const DeviceVisibilities&>(kept);
+    const DeviceRows& all = there.rows(piece.part);
+    check_kept(all, piece);
+    if (piece.n_rows == 0) return {};
     select();
     DeviceBlock& at = *blocks_[next_block_];
     next_block_ ^= 1;
     at.done.wait();
-    const DeviceRows& rows = there.rows(part);
-    if (rows.n_row == 0) return {};
+    const Reading reading(uploader_);
+    at.rows.copy_aterms(uploader_, piece.aterms);
+    uploader_.hold(gridder_.cuts());
+    const RowView rows =
+        all.view().piece(piece.first_row, piece.n_rows, setup_.n_data_planes, at.rows.view());
     if (!gridder_.divide(rows, at.work))
       throw std::logic_error("gridder: the device refuses visibilities that were surveyed");
     if (at.work.tables.n_tables == 0) return {};
-    gridder_.grid(rows, at.work, rows.data.data());
+    uploader_.hold(gridder_.stream());
+    gridder_.grid(rows, at.work, rows.data);
     at.done.record(gridder_.stream());
     return {at.work.tables.n_visibilities, at.work.tables.n_tables};
   }
@@ -129,6 +136,16 @@ class CudaGridder final : public Gridder {
  private:
   void select() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
 
+  void check_kept(const DeviceRows& rows, const KeptPiece& piece) const {
+    const AtermBlock& aterms = piece.aterms;
+    const bool wanted = setup_.aterms != AtermMode::none;
+    if (piece.first_row > rows.n_row || piece.n_rows > rows.n_row - piece.first_row ||
+        wanted != (aterms.jones.size() > 0) ||
+        (wanted && (aterms.row_slot.size() != piece.n_rows || aterms.chan_slot.size() != rows.n_chan ||
+                    !rows.with_station || aterms.jones.extent(3) != gridder_.plan().settings.subgrid)))
+      throw std::invalid_argument("gridder: no such rows are kept, or their A-terms are of other rows");
+  }
+
   /// Cuts the block into tasks; meanwhile its values travel, unless they are on the device. What is to be
   /// kept for other layers has all rows.
   void prepare(DeviceBlock& to, const GridBlock& block, bool is_there, const ChosenRows& chosen) {
@@ -146,7 +163,7 @@ class CudaGridder final : public Gridder {
         to.rows.copy_values(uploader_, block, chosen);
       });
     }
-    if (!gridder_.divide(to.rows, to.work)) {
+    if (!gridder_.divide(to.rows.view(), to.work)) {
       partition(gridder_.plan(), block, gridder_.layers(), setup_.n_threads);
       throw std::logic_error("gridder: the device refuses what the host does not");
     }

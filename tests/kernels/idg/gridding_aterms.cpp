@@ -312,6 +312,19 @@ BOOST_AUTO_TEST_CASE(like_stations_have_the_average_beam_of_each) {
     for (std::size_t i = 0; i < o.response.size(); ++i)
       o.response.data()[i] = static_cast<std::uint32_t>(i % n_station % 2);
     const auto shared = average();
+    const auto summed = [&] {  // as a GPU sums the weights of what it keeps
+      const GridBlock block = o.block();
+      Buffer<double, 2> sum({o.uvw_m.extent(0), n_chan_slot});
+      for (std::size_t row = 0; row < sum.extent(0); ++row)
+        for (std::size_t c = 0; c < n_chan; ++c)
+          sum(row, block.aterms.chan_slot(c)) += static_cast<double>(o.weight(row, c, 0));
+      AverageBeam beam(plan, {.n_data_planes = 4, .aterms = mode, .mix = stokes, .n_threads = 3});
+      beam.add(SlotWeights{sum, block.station, block.aterms});
+      return std::pair(beam.finish(), beam.weight_sum());
+    }();
+    BOOST_CHECK_CLOSE_FRACTION(summed.second, shared.second, 1e-14);
+    for (std::size_t i = 0; i < summed.first.size(); ++i)
+      BOOST_CHECK_CLOSE_FRACTION(summed.first.data()[i], shared.first.data()[i], 1e-12);
     BOOST_CHECK_CLOSE_FRACTION(shared.second, own.second, 1e-14);
     for (std::size_t i = 0; i < own.first.size(); ++i)
       BOOST_CHECK_CLOSE_FRACTION(shared.first.data()[i], own.first.data()[i], 1e-12);

@@ -143,7 +143,7 @@ struct Run {
     const std::vector<Field> fields = fields_of(options, source.info());
     PreparedGroup prepared = prepare_group(imager, group, fields, nullptr);
     kept = prepared.kept != nullptr;
-    if (kept) BOOST_TEST(times_of_runs(prepared.kept_runs) == times_mjd_s);
+    if (kept) BOOST_TEST(times_of_runs(prepared.noted.runs) == times_mjd_s);
     plan_intervals(imager, prepared, intervals);
     plan = prepared.intervals;
     other_bytes = prepared.other_bytes;

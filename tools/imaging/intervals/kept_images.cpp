@@ -39,7 +39,7 @@ std::vector<std::vector<KeptRun>> runs_of_intervals(const std::vector<KeptRun>& 
 
 void make_kept_interval_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
                                std::span<const TimeInterval> intervals, const TakeIntervalImages& take) {
-  const std::vector<std::vector<KeptRun>> runs = runs_of_intervals(own.kept_runs, intervals);
+  const std::vector<std::vector<KeptRun>> runs = runs_of_intervals(own.noted.runs, intervals);
   own.kept->weigh({own.weights->grid(), imager.options.imaging.cell_rad});
   const IntervalPlan& plan = own.intervals;
   Progress progress(imager.tool, "gridding", own.found.n_visibilities, "vis");
@@ -55,7 +55,7 @@ void make_kept_interval_images(Imager& imager, PreparedGroup& own, const std::ve
     double n_visibilities = 0;
     for (const KeptRun& run : runs[k])
       n_visibilities +=
-          static_cast<double>(gridder.grid_kept(*own.kept, run.part, run.first, run.n).n_visibilities);
+          static_cast<double>(gridder.grid_kept(*own.kept, {run.part, run.first, run.n}).n_visibilities);
     images_of.end_pass();
     std::vector<GroupImages> images = images_of.take(imager, own, fields);
     const std::vector<double> of_plane = gridder.kept_weight_sums();

@@ -82,12 +82,8 @@ class CpuGridder final : public Gridder {
 
 }  // namespace
 
-GridCounts Gridder::grid_kept(const KeptVisibilities&, std::size_t) {
+GridCounts Gridder::grid_kept(const KeptVisibilities&, const KeptPiece&) {
   throw std::logic_error("gridder: only a GPU's has visibilities that a GPU keeps");
-}
-
-GridCounts Gridder::grid_kept(const KeptVisibilities&, std::size_t, std::size_t, std::size_t) {
-  throw std::logic_error("gridder: subgrids take visibilities that a GPU keeps part by part");
 }
 
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {

@@ -377,6 +377,26 @@ std::vector<double> DeviceVisibilities::weigh(const CellFactors& factors) {
   return result;
 }
 
+Buffer<double, 2> DeviceVisibilities::sum_slots(std::size_t part, View<const std::uint32_t, 1> slot_of_chan,
+                                                std::size_t n_slots) {
+  const DeviceRows& rows = parts_[part]->rows;
+  if (slot_of_chan.size() != rows.n_chan || std::any_of(slot_of_chan.begin(), slot_of_chan.end(),
+                                                        [&](std::uint32_t slot) { return slot >= n_slots; }))
+    throw std::invalid_argument("kept visibilities: every channel has a slot, of those that are counted");
+  cuda_check(cudaSetDevice(device_), "choosing the device");
+  Upload<std::uint32_t> slots;
+  slots.copy(slot_of_chan.data(), slot_of_chan.size());
+  const DeviceArray<double> sums(rows.n_row * n_slots);
+  Buffer<double, 2> result;
+  resize_for_threads(n_threads_, {rows.n_row, n_slots}, result);
+  launch_sum_slots(rows.weight.data(), rows.n_row, static_cast<std::uint32_t>(rows.n_chan),
+                   static_cast<std::uint32_t>(rows.weight_planes), slots.data(),
+                   static_cast<std::uint32_t>(n_slots), sums.data(), nullptr);
+  cuda_check(cudaMemcpy(result.data(), sums.data(), result.size() * sizeof(double), cudaMemcpyDeviceToHost),
+             "fetching sums of weights");
+  return result;
+}
+
 }  // namespace idg_cuda
 
 std::unique_ptr<KeptVisibilities> keep_visibilities(const Device& device, std::size_t n_planes,

@@ -32,6 +32,9 @@ class DeviceVisibilities final : public KeptVisibilities {
   std::vector<double> weigh(const CellFactors& factors) override;
   std::size_t n_parts() const override { return parts_.size(); }
   std::uint64_t n_visibilities(std::size_t part) const override { return parts_[part]->rows.n_cells(); }
+  std::size_t n_rows(std::size_t part) const override { return parts_[part]->rows.n_row; }
+  Buffer<double, 2> sum_slots(std::size_t part, View<const std::uint32_t, 1> slot_of_chan,
+                              std::size_t n_slots) override;
   const DeviceRows& rows(std::size_t part) const { return parts_[part]->rows; }
 
  private:

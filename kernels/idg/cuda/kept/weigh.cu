@@ -117,6 +117,24 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x < n_planes) sums[threadIdx.x * kWeightSums + blockIdx.x] = of_thread[threadIdx.x][0];
 }
 
+/// A thread adds the channels of a row in their order, so that sums repeat.
+__global__ void __launch_bounds__(kThreads)
+    sum_slots(const float* weight, std::size_t n_row, std::uint32_t n_chan, std::uint32_t n_planes,
+              const std::uint32_t* slot_of_chan, std::uint32_t n_slots, double* sums) {
+  for (std::size_t row = this_thread(); row < n_row; row += std::size_t(gridDim.x) * kThreads) {
+    double* own = sums + row * n_slots;
+    for (std::uint32_t slot = 0; slot < n_slots; ++slot) own[slot] = 0;
+    const float* of_row = weight + row * n_chan * n_planes;
+    for (std::uint32_t chan = 0; chan < n_chan;) {
+      const std::uint32_t slot = slot_of_chan[chan];
+      double sum = 0;
+      for (; chan < n_chan && slot_of_chan[chan] == slot; ++chan)
+        sum += double(of_row[std::size_t(chan) * n_planes]);
+      own[slot] += sum;
+    }
+  }
+}
+
 __global__ void __launch_bounds__(kThreads) round(const double* from, std::size_t n, float* to) {
   for (std::size_t i = this_thread(); i < n; i += std::size_t(gridDim.x) * kThreads)
     to[i] = static_cast<float>(from[i]);
@@ -149,6 +167,13 @@ void launch_round_sums(const unsigned long long* sums, std::size_t n_cells, int 
                        cudaStream_t stream) {
   round_sums<<<kGrid, kThreads, 0, stream>>>(sums, n_cells, unit_exponent, to);
   launched("rounding sums of weights");
+}
+
+void launch_sum_slots(const float* weight, std::size_t n_row, std::uint32_t n_chan, std::uint32_t n_planes,
+                      const std::uint32_t* slot_of_chan, std::uint32_t n_slots, double* sums,
+                      cudaStream_t stream) {
+  sum_slots<<<kGrid, kThreads, 0, stream>>>(weight, n_row, n_chan, n_planes, slot_of_chan, n_slots, sums);
+  launched("summing weights of slots");
 }
 
 void launch_weigh(const double* uvw_m, const double* wavelength_m, std::size_t n_row, std::uint32_t n_chan,

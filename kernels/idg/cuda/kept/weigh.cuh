@@ -37,6 +37,11 @@ void launch_sum_cells(const double* uvw_m, const double* wavelength_m, std::size
 void launch_round_sums(const unsigned long long* sums, std::size_t n_cells, int unit_exponent, double* to,
                        cudaStream_t stream);
 
+/// sums [row][slot] = weights [row][chan][plane] of plane 0 of the channels whose slot_of_chan it is.
+void launch_sum_slots(const float* weight, std::size_t n_row, std::uint32_t n_chan, std::uint32_t n_planes,
+                      const std::uint32_t* slot_of_chan, std::uint32_t n_slots, double* sums,
+                      cudaStream_t stream);
+
 /// to [n] = from, in the precision in which they multiply.
 void launch_round(const double* from, std::size_t n, float* to, cudaStream_t stream);
 

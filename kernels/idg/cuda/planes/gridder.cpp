@@ -127,11 +127,12 @@ class CudaPlanesGridder final : public Gridder {
     return {n_visibilities, 0};
   }
 
-  GridCounts grid_kept(const KeptVisibilities& kept, std::size_t part, std::size_t first_row,
-                       std::size_t n_rows) override {
-    const DeviceRows& rows = dynamic_cast<const DeviceVisibilities&>(kept).rows(part);
-    if (first_row + n_rows > rows.n_row || !rows.with_weight)
-      throw std::invalid_argument("planes: no such rows are kept");
+  GridCounts grid_kept(const KeptVisibilities& kept, const KeptPiece& piece) override {
+    const DeviceRows& rows = dynamic_cast<const DeviceVisibilities&>(kept).rows(piece.part);
+    const std::size_t first_row = piece.first_row, n_rows = piece.n_rows;
+    if (first_row > rows.n_row || n_rows > rows.n_row - first_row || !rows.with_weight ||
+        piece.aterms.jones.size() > 0)
+      throw std::invalid_argument("planes: no such rows are kept, or they have A-terms");
     if (!grids_ || n_rows == 0) return {};
     select(device_);
     launch_sum_weights(rows.weight.data() + first_row * rows.n_chan * rows.weight_planes,

@@ -65,7 +65,7 @@ class CudaResidualImager final : public ResidualImager {
     uploader_.settle();
     uploader_.hold(gridder_.cuts());
     uploader_.hold(predictor_.cuts());
-    if (!gridder_.divide(rows, kept.work) || !predictor_.divide(kept.piece)) {
+    if (!gridder_.divide(rows.view(), kept.work) || !predictor_.divide(kept.piece)) {
       partition(plan_, block, {0, plan_.n_layers}, setup_.n_threads);
       throw std::logic_error("residual imager: the device refuses what the host does not");
     }
@@ -96,7 +96,7 @@ class CudaResidualImager final : public ResidualImager {
     begin_sums();
     for (Kept& kept : kept_) {
       const float2* data = model.size() != 0 ? subtract(kept) : kept.piece.rows->data.data();
-      gridder_.grid(*kept.piece.rows, kept.work, data);
+      gridder_.grid(kept.piece.rows->view(), kept.work, data);
       gridded_.record(gridder_.stream());
     }
     gridder_.end_pass();
@@ -120,7 +120,7 @@ class CudaResidualImager final : public ResidualImager {
     float2* ones = residual_of_block();
     gridded_.hold(gridder_.stream());
     launch_fill_ones(ones, n_ones, gridder_.stream());
-    for (const Kept& kept : kept_) gridder_.grid(*kept.piece.rows, kept.work, ones, false);
+    for (const Kept& kept : kept_) gridder_.grid(kept.piece.rows->view(), kept.work, ones, false);
     gridded_.record(gridder_.stream());
     gridder_.end_pass();
     double centre = 0, correction = 0;

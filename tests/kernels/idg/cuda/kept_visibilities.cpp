@@ -4,10 +4,13 @@
 #include "kernels/idg/kept_visibilities.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <complex>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels/weighting/image_weights.h"
@@ -161,7 +164,8 @@ Result grid_kept(KeptVisibilities& there, const std::vector<ImagingBlock>& block
   const IdgPlan plan = plan_for(blocks);
   auto gridder = make_gridder(device, plan, setup());
   gridder->begin_pass({0, plan.n_layers});
-  for (std::size_t part = 0; part < there.n_parts(); ++part) gridder->grid_kept(there, part);
+  for (std::size_t part = 0; part < there.n_parts(); ++part)
+    gridder->grid_kept(there, {part, 0, there.n_rows(part)});
   gridder->end_pass();
   result.images = gridder->take_images();
   return result;
@@ -246,6 +250,84 @@ BOOST_AUTO_TEST_CASE(other_channels_and_weights_open_parts_of_their_own) {
   compare(kept(two_windows, weights_for(two_windows), 2), sent(two_windows, weights_for(two_windows)));
   const auto own_weights = observe(4, 1, Weights::own_from_the_second_block, false);
   compare(kept(own_weights, weights_for(own_weights), 2), sent(own_weights, weights_for(own_weights)));
+}
+
+// Pieces begin at other rows than blocks do, so that A-terms of the wrong rows would show; the first ends in
+// the middle of a slot.
+BOOST_AUTO_TEST_CASE(kept_rows_are_gridded_through_aterms_as_their_blocks_are) {
+  constexpr std::size_t kResponses = 3, kRowSlots = 4, kChanSlots = 2, kStations = 12;
+  const auto blocks = observe(3, 1, Weights::alike, true);
+  const ImageWeights weights = weights_for(blocks);
+  const IdgPlan plan = plan_for(blocks);
+  const std::size_t side = plan.settings.subgrid, n_chan = blocks[0].channel_hz.size();
+  std::size_t n_row = 0;
+  for (const ImagingBlock& block : blocks) n_row += block.uvw_m.extent(0);
+  Buffer<std::uint32_t, 1> row_slot({n_row}), chan_slot({n_chan});
+  for (std::size_t row = 0; row < n_row; ++row)
+    row_slot(row) = static_cast<std::uint32_t>(row * kRowSlots / n_row);
+  for (std::size_t c = 0; c < n_chan; ++c) chan_slot(c) = c < n_chan / 3 ? 0 : 1;
+  Buffer<std::uint32_t, 3> response({kRowSlots, kChanSlots, kStations});
+  for (std::size_t i = 0; i < response.size(); ++i)
+    response.data()[i] = static_cast<std::uint32_t>((i + i / kStations) % kResponses);
+  Buffer<std::complex<float>, 6> jones({kRowSlots, kChanSlots, kResponses, side, side, 4});
+  std::mt19937_64 random(9);
+  std::normal_distribution<float> normal;
+  for (std::size_t first = 0; first < jones.size(); first += side * side * 4)  // the same on all pixels
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::complex<float> value(0.2f * normal(random) + (i % 3 == 0 ? 1.0f : 0.0f),
+                                      0.2f * normal(random));
+      for (std::size_t pixel = 0; pixel < side * side; ++pixel) jones.data()[first + 4 * pixel + i] = value;
+    }
+  const auto aterms = [&](std::size_t first, std::size_t n) {
+    return AtermBlock{{&row_slot(first), {n}}, chan_slot, jones, response};
+  };
+  IdgSetup through = setup();
+  through.aterms = AtermMode::normalised;
+  using Mix = std::array<std::complex<double>, 4>;
+  through.mix = {Mix{0.5, 0.0, 0.0, 0.5}, Mix{0.5, 0.0, 0.0, -0.5}};
+  const auto images = [&](auto&& grid) {
+    auto gridder = make_gridder(device, plan, through);
+    gridder->begin_pass({0, plan.n_layers});
+    grid(*gridder);
+    gridder->end_pass();
+    return gridder->take_images();
+  };
+  const auto there = keep(blocks, 1'000'000'000);
+  BOOST_REQUIRE(there);
+  BOOST_REQUIRE_EQUAL(there->n_parts(), 1u);
+  BOOST_REQUIRE_EQUAL(there->n_rows(0), n_row);
+  Result kept, sent;
+  kept.weight_sums = there->weigh({weights.grid(), kCell});
+  const Buffer<double, 2> sums = there->sum_slots(0, chan_slot, kChanSlots);
+  sent.weight_sums.assign(4, 0);
+  std::size_t row = 0, n_wrong = 0;
+  sent.images = images([&](Gridder& gridder) {
+    for (const ImagingBlock& block : blocks) {
+      Buffer<float, 3> weight;
+      weights.apply(block, 1, weight);
+      const Sent from(block, weight);
+      GridBlock own = from.block;
+      own.aterms = aterms(row, block.uvw_m.extent(0));
+      gridder.grid(own);
+      for (std::size_t r = 0; r < block.uvw_m.extent(0); ++r, ++row) {
+        double of_slot[kChanSlots] = {};
+        for (std::size_t c = 0; c < n_chan; ++c)
+          of_slot[chan_slot(c)] += static_cast<double>(weight(r, c, 0));
+        for (std::size_t slot = 0; slot < kChanSlots; ++slot) n_wrong += sums(row, slot) != of_slot[slot];
+        for (std::size_t i = 0; i < n_chan * 4; ++i)
+          sent.weight_sums[i % 4] += static_cast<double>(weight.data()[r * n_chan * 4 + i]);
+      }
+    }
+  });
+  BOOST_TEST(n_wrong == 0u);
+  kept.images = images([&](Gridder& gridder) {
+    const std::size_t first = n_row * 3 / 8;
+    gridder.grid_kept(*there, {0, 0, first, aterms(0, first)});
+    gridder.grid_kept(*there, {0, first, n_row - first, aterms(first, n_row - first)});
+    BOOST_CHECK_THROW(gridder.grid_kept(*there, {0, first, n_row, aterms(0, n_row)}), std::invalid_argument);
+    BOOST_CHECK_THROW(gridder.grid_kept(*there, {0, 0, n_row}), std::invalid_argument);
+  });
+  compare(kept, sent);
 }
 
 // The cells by their definition; sums of 64 bits of mantissa have no rounding that float64 could show.

@@ -23,7 +23,7 @@ class KeptSnapshot {
     gridder.begin_pass({0, 1});
     for (std::size_t i = 0; i < n_pieces; ++i) {
       const std::size_t begin = n * i / n_pieces, end = n * (i + 1) / n_pieces;
-      gridder.grid_kept(*kept_, 0, first + begin, end - begin);
+      gridder.grid_kept(*kept_, {0, first + begin, end - begin});
     }
     gridder.end_pass();
     return gridder.take_images();
