@@ -64,7 +64,7 @@ void make_products(const Imager& imager, const Field& field, const GroupImages& 
     const ImageCut cut = cut_image(imager, field, images, 0, planes, group, dirty);
     if (!imager.aterms()) return put(Product::dirty, cut.info, cut.shape(), cut.source());
     Image image = whole_image(cut, n_threads);
-    const Image of_stations = take_beam_out(imager, field, images, group, image);
+    const Image of_stations = take_beam_out(imager, field, images, group, n_threads, image);
     for (const Image* each : {&of_stations, &std::as_const(image)})
       put(each == &image ? Product::dirty : Product::beam, each->info, each->pixels.shape(),
           [each](std::size_t first, std::span<double> pixels) {

@@ -87,25 +87,30 @@ Image whole_image(const ImageCut& cut, unsigned n_threads) {
 }
 
 Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
-                    const ChannelGroup& group, Image& dirty) {
+                    const ChannelGroup& group, unsigned n_threads, Image& dirty) {
   const std::size_t n_y = dirty.pixels.extent(2), n_x = dirty.pixels.extent(3);
   const std::size_t skip_y = images.beam.extent(0) / 2 - n_y / 2,
                     skip_x = images.beam.extent(1) / 2 - n_x / 2;
   Image beam{info_of(imager, field, group, {"I"}, images.times), {}};
   beam.info.unit = "";
-  beam.pixels.resize({1, 1, n_y, n_x});
-  double peak = 0;
-  for (std::size_t y = 0; y < n_y; ++y)
+  beam.pixels.resize_for_overwrite({1, 1, n_y, n_x});
+  std::vector<double> row_peak(n_y, 0);
+  parallel_for(n_threads, n_y, [&](std::size_t y, unsigned) {
     for (std::size_t x = 0; x < n_x; ++x) {
       beam.pixels(0, 0, y, x) = images.beam(skip_y + y, skip_x + x) / images.weight_sum[0];
-      peak = std::fmax(peak, beam.pixels(0, 0, y, x));
+      row_peak[y] = std::fmax(row_peak[y], beam.pixels(0, 0, y, x));
     }
-  for (std::size_t p = 0; p < dirty.pixels.extent(0); ++p)
-    for (std::size_t i = 0; i < n_y * n_x; ++i) {
-      const double response = beam.pixels.data()[i];
-      double& pixel = dirty.pixels.data()[p * n_y * n_x + i];
-      pixel = response > kMinBeam * peak ? pixel / response : NAN;
-    }
+  });
+  double peak = 0;
+  for (const double own : row_peak) peak = std::fmax(peak, own);
+  parallel_for(n_threads, n_y, [&](std::size_t y, unsigned) {
+    for (std::size_t p = 0; p < dirty.pixels.extent(0); ++p)
+      for (std::size_t x = 0; x < n_x; ++x) {
+        const double response = beam.pixels(0, 0, y, x);
+        double& pixel = dirty.pixels(p, 0, y, x);
+        pixel = response > kMinBeam * peak ? pixel / response : NAN;
+      }
+  });
   dirty.info.keywords.emplace_back("PBCOR", 1);  // for those who would divide by the beam again
   return beam;
 }

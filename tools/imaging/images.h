@@ -50,7 +50,7 @@ constexpr double kMinBeam = 1e-3;
 
 /// Divides the dirty image by the average beam, and returns the beam.
 Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
-                    const ChannelGroup& group, Image& dirty);
+                    const ChannelGroup& group, unsigned n_threads, Image& dirty);
 
 std::string part_name(std::size_t group, std::size_t n_groups);
 /// "-t0007", which follows the name of the output at once; nothing where there is one interval only.

@@ -9,6 +9,7 @@
 #include "libcore/base/units.h"
 #include "libcore/cli/tool.h"
 #include "libcore/system/device.h"
+#include "libcore/system/parallel.h"
 #include "libcore/system/ranks.h"
 #include "tools/imaging/rank_share.h"
 
@@ -113,7 +114,9 @@ std::vector<GroupImages> OpenImages::take(const Imager& imager, const PreparedGr
     if (!beams_[f] || !imager.ranks.root()) continue;
     images[f].beam = beams_[f]->finish();
     warn_of_null(imager, group.group, fields[f], *beams_[f]);
-    for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
+    parallel_for(n_threads_, images[f].beam.extent(0), [&](std::size_t row, unsigned) {
+      for (double& pixel : images[f].beam.view()[row]) pixel *= images[f].weight_sum[0];
+    });
   }
   forget(imager, group);
   return images;

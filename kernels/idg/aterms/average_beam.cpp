@@ -67,15 +67,20 @@ Buffer<double, 2> interpolation(std::size_t n_pixels, std::size_t n_padded, std:
                                 const Taper& taper, Place place) {
   Buffer<double, 2> weight({n_pixels, side});
   const auto length = static_cast<double>(n_padded), size = static_cast<double>(side);
+  std::vector<double> sample_of(side), taper_of(side);
+  for (std::size_t i = 0; i < side; ++i) {
+    sample_of[i] = ((size - 1) / 2 - static_cast<double>(i)) * length / size;
+    taper_of[i] = taper(2 * sample_of[i] / length);
+  }
   for (std::size_t pixel = 0; pixel < n_pixels; ++pixel) {
-    const double at = place(pixel);
+    const double at = place(pixel), taper_at = taper(2 * at / length);
     for (std::size_t i = 0; i < side; ++i) {
-      const double sample = ((size - 1) / 2 - static_cast<double>(i)) * length / size;
+      const double sample = sample_of[i];
       const double turn = 2 * std::numbers::pi * (at - sample) / length;
       // 1 + 2 sum_k=1^(L/2 - 1) cos(k turn) + cos(L/2 turn)
       const double down = std::tan(turn / 2);
       const double sum = std::abs(down) < 1e-12 ? size : std::sin(turn * size / 2) / down;
-      weight(pixel, i) = sum / size * taper(2 * sample / length) / taper(2 * at / length);
+      weight(pixel, i) = sum / size * taper_of[i] / taper_at;
     }
   }
   return weight;
@@ -163,7 +168,8 @@ Buffer<double, 2> AverageBeam::finish() const {
   const auto along_x = interpolation(n_x, plan_.n_u, side, taper, east);
   // Rows of samples go north, against interpolation()'s order, and so do the image's.
   const auto along_y = interpolation(n_y, plan_.n_v, side, taper, south);
-  Buffer<double, 2> rows({side, n_x}), image({n_y, n_x}), sum({side, side});
+  Buffer<double, 2> rows({side, n_x}), image, sum({side, side});
+  image.resize_for_overwrite({n_y, n_x});
   for (const Sum& input : inputs_)
     for (std::size_t i = 0; i < input.beam.size(); ++i) sum.data()[i] += input.beam.data()[i];
   parallel_for(setup_.n_threads, side, [&](std::size_t j, unsigned) {
@@ -172,6 +178,7 @@ Buffer<double, 2> AverageBeam::finish() const {
   });
   const double scale = weight_sum() > 0 ? 1 / weight_sum() : 0, cell = plan_.image.cell_rad;
   parallel_for(setup_.n_threads, n_y, [&](std::size_t y, unsigned) {
+    std::fill_n(&image(y, 0), n_x, 0.0);
     for (std::size_t j = 0; j < side; ++j) {
       const double factor = along_y(y, j) * scale;
       for (std::size_t x = 0; x < n_x; ++x) image(y, x) += factor * rows(j, x);

@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(the_average_beam_is_divided_out_where_there_is_any) {
   sums.beam(5, 6) = 2;
   sums.beam(4, 3) = 1.9e-3;  // below a thousandth of the peak
   Image image = whole_image(cut_image(made.imager, {}, sums, 0, {"I", "V"}, made.group, {8, 6}), 1);
-  const Image beam = take_beam_out(made.imager, {}, sums, made.group, image);
+  const Image beam = take_beam_out(made.imager, {}, sums, made.group, 2, image);
   BOOST_TEST(beam.pixels(0, 0, 3, 4) == 1);
   BOOST_TEST(std::abs(beam.pixels(0, 0, 0, 0) - 0.1) < 1e-12);
   BOOST_TEST(beam.info.unit.empty());
