@@ -171,6 +171,38 @@ std::optional<StokesRecipes> stokes_recipes(const std::vector<PlaneRecipe>& plan
   return recipes;
 }
 
+/// Whether the planes are the four products in their order, each with the least of the weights: those that
+/// A-terms are applied to.
+bool are_products(const std::vector<PlaneRecipe>& planes, std::size_t n_products) {
+  constexpr std::size_t kPlanes = 4;
+  if (planes.size() != kPlanes || n_products != kPlanes) return false;
+  for (std::size_t p = 0; p < kPlanes; ++p) {
+    if (planes[p].index != std::vector<std::size_t>{0, 1, 2, 3}) return false;
+    for (std::size_t i = 0; i < kPlanes; ++i)
+      if (planes[p].coefficient[i] != std::complex<double>(i == p ? 1 : 0)) return false;
+  }
+  return true;
+}
+
+/// fill_plane() of such planes at once, to the same bits where all products are finite.
+void fill_products(const std::complex<float>* data, const float* weight, std::size_t n_channels,
+                   std::complex<float>* out, float* out_weight) {
+  using Quad = float __attribute__((vector_size(16)));
+  using BitQuad = std::uint32_t __attribute__((vector_size(16)));
+  for (std::size_t c = 0; c < n_channels; ++c, data += 4, weight += 4, out += 4, out_weight += 4) {
+    const float least = std::min(std::min(std::min(weight[0], weight[1]), weight[2]), weight[3]);
+    const Quad weights = {least, least, least, least};
+    const auto used = std::bit_cast<BitQuad>(weights > Quad{});
+    std::array<Quad, 2> values;
+    std::memcpy(&values, data, sizeof values);
+    for (Quad& two : values)  // + 0: there is no -0 in a sum that begins with +0
+      two = std::bit_cast<Quad>(std::bit_cast<BitQuad>(two + Quad{}) & used);
+    const BitQuad kept = std::bit_cast<BitQuad>(weights) & used;
+    std::memcpy(static_cast<void*>(out), &values, sizeof values);
+    std::memcpy(out_weight, &kept, sizeof kept);
+  }
+}
+
 #if defined(__x86_64__)
 /// fill_plane() of all four planes at once, to the same bits.
 __attribute__((target("avx2"))) void fill_stokes(const std::complex<float>* data, const float* weight,
@@ -239,6 +271,7 @@ void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> w
                  std::complex<float>* out, float* out_weight) {
   const std::size_t n_planes = planes.size(), row_size = channels.size() * n_planes;
   const auto stokes = kHasAvx2 ? stokes_recipes(planes, data.extent(2)) : std::nullopt;
+  const bool products = are_products(planes, data.extent(2));
   std::vector<decltype(&fill_plane<1, Factors::real>)> fill;
   for (const PlaneRecipe& plane : planes) {
     const Factors factors = factors_of(plane);
@@ -255,6 +288,10 @@ void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> w
       const float* weights = weight[row].data() + from;
       if (stokes) {
         fill_stokes(values, weights, n, *stokes, out + to, out_weight + to);
+        continue;
+      }
+      if (products) {
+        fill_products(values, weights, n, out + to, out_weight + to);
         continue;
       }
       for (std::size_t p = 0; p < n_planes; ++p)

@@ -60,10 +60,8 @@ std::complex<float> sum_of(const PlaneRecipe& plane, const std::complex<float>* 
   return {static_cast<float>(re), static_cast<float>(im)};
 }
 
-void check_planes(const std::vector<Product>& products, const char* names,
-                  const std::vector<std::size_t>& channels) {
+void check_planes(const std::vector<PlaneRecipe>& planes, const std::vector<std::size_t>& channels) {
   const Cells cells = observe();
-  const std::vector<PlaneRecipe> planes = parse_planes(names, products);
   ImagingBlock block;
   resize_planes(block, kRows, channels.size(), planes.size());
   make_planes(std::as_const(cells.data), std::as_const(cells.weight), channels, planes, block);
@@ -93,8 +91,10 @@ BOOST_AUTO_TEST_CASE(planes_are_sums_of_doubles_rounded_once) {
   for (const std::vector<std::size_t>& channels : {all, {2, 3, 7}})
     for (const auto& products : {linear, circular})
       for (const char* names : {"IQUV", "VUQI", "I", "I,Q", "U,V", "Q,I,V"})
-        check_planes(products, names, channels);
-  check_planes(linear, "XX,YY", all);
+        check_planes(parse_planes(names, products), channels);
+  check_planes(parse_planes("XX,YY", linear), all);
+  for (const auto& products : {linear, {XX, YX, XY, YY}})
+    check_planes(correlation_planes(products), {2, 3, 7});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
