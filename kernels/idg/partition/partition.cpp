@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <stdexcept>
 #include <tuple>
@@ -94,6 +95,63 @@ idg::SubTables join(std::vector<idg::SubTables>& pieces, unsigned n_threads) {
   return all;
 }
 
+/// Tasks whose cells are shared, of tables that a subgrid holds together.
+struct SharedCells {
+  idg::UvwBox box;
+  std::uint32_t n_visibilities = 0;
+  std::vector<std::uint32_t> tasks;
+};
+
+/// Moves tasks of neighbouring tables to the same centre as long as one thread's work does not become more
+/// than that of a large task. Neighbours are few of the tables of a square, those opened last.
+void share_cells(const idg::CutLimits& limits, const std::vector<idg::SubTable>& tables, unsigned n_threads,
+                 std::vector<SubgridTask>& tasks) {
+  constexpr std::size_t kOpen = 8;
+  struct Placed {
+    idg::JoinPlace place;
+    std::uint32_t index;
+  };
+  std::vector<Placed> placed(tables.size());
+  for_each_piece(n_threads, placed.size(), [&](std::size_t i) {
+    placed[i] = {idg::join_place(limits, tables[i]), static_cast<std::uint32_t>(i)};
+  });
+  const auto square = [](const Placed& of) { return std::tie(of.place.layer, of.place.v, of.place.u); };
+  idg::parallel_sort(n_threads, placed, [&](const Placed& a, const Placed& b) {
+    return square(a) != square(b) ? square(a) < square(b) : a.index < b.index;
+  });
+  const auto holds = [&](const idg::UvwBox& box) {
+    return std::ceil(box.max_u) - std::floor(box.min_u) <= limits.max_cells &&
+           std::ceil(box.max_v) - std::floor(box.min_v) <= limits.max_cells;
+  };
+  std::vector<std::size_t> squares;
+  for (std::size_t i = 0; i < placed.size(); ++i)
+    if (i == 0 || square(placed[i]) != square(placed[i - 1])) squares.push_back(i);
+  squares.push_back(placed.size());
+  parallel_for(n_threads, squares.size() - 1, [&](std::size_t s, unsigned) {
+    std::vector<SharedCells> shared;
+    for (std::size_t i = squares[s]; i < squares[s + 1]; ++i) {
+      const std::uint32_t index = placed[i].index;
+      const idg::SubTable& table = tables[index];
+      std::size_t to = shared.size() - std::min(kOpen, shared.size());
+      while (to < shared.size() &&
+             (shared[to].n_visibilities + table.n_visibilities > idg::kMaxVisibilities ||
+              !holds(shared[to].box.joined(table.box))))
+        ++to;
+      if (to == shared.size()) shared.emplace_back();
+      shared[to].box = shared[to].tasks.empty() ? table.box : shared[to].box.joined(table.box);
+      shared[to].n_visibilities += table.n_visibilities;
+      shared[to].tasks.push_back(index);
+    }
+    for (const SharedCells& cells : shared) {
+      const idg::SubTableCentre centre = idg::centre_of(cells.box);
+      for (const std::uint32_t index : cells.tasks) {
+        tasks[index].centre_u = centre.u;
+        tasks[index].centre_v = centre.v;
+      }
+    }
+  });
+}
+
 /// All cells of the subgrids must be held.
 void check_reach(const IdgPlan& plan, const SubgridTask& task) {
   const auto half = static_cast<std::int64_t>(plan.settings.subgrid / 2);
@@ -135,8 +193,9 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
   };
   std::vector<SubgridTask> tasks(tables.tables.size());
   std::vector<Place> order(tasks.size());
+  for_each_piece(n_threads, tasks.size(), [&](std::size_t i) { tasks[i] = idg::task_of(tables.tables[i]); });
+  if (rules.share_cells) share_cells(limits, tables.tables, n_threads, tasks);
   for_each_piece(n_threads, order.size(), [&](std::size_t i) {
-    tasks[i] = idg::task_of(tables.tables[i]);
     order[i] = {static_cast<std::uint32_t>(tasks[i].layer), static_cast<std::uint32_t>(i), tasks[i].centre_v,
                 tasks[i].centre_u};
   });
@@ -152,6 +211,15 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
   }
   result.runs = std::move(tables.runs);
   return result;
+}
+
+std::size_t n_on_same_cells(const Partition& partition, std::size_t first) {
+  const SubgridTask& own = partition.tasks[first];
+  std::size_t end = first + 1;
+  while (end < partition.tasks.size() && partition.tasks[end].layer == own.layer &&
+         partition.tasks[end].centre_u == own.centre_u && partition.tasks[end].centre_v == own.centre_v)
+    ++end;
+  return end - first;
 }
 
 std::array<std::complex<double>, 4> folded_mix(const std::array<std::complex<double>, 4>& mix) {

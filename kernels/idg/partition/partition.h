@@ -43,12 +43,19 @@ struct JoinRules {
   /// share of a subgrid, they are small ones; the CPU gridder lets all be joined.
   std::uint32_t few = idg::kFewVisibilities;
   bool folds_apart = false;  ///< as folds_apart() says
+  /// Whether tasks of one layer stand on the same cells where a subgrid holds them together, whatever their
+  /// A-terms and w: their pixels can then be summed before they are transformed. Such tasks follow each
+  /// other.
+  bool share_cells = false;
 };
 
 /// Only the tasks that touch the layers. DataError when a visibility's u, v or w exceeds what the plan was
 /// made for, or u, v are beyond all bounds. The same for any number of threads.
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers, unsigned n_threads,
                     const JoinRules& rules = {});
+
+/// Tasks from `first` on that stand on the same cells.
+std::size_t n_on_same_cells(const Partition& partition, std::size_t first);
 
 /// Whether an image plane would be another one if folded visibilities V^H were taken for visibilities, as XY
 /// and YX would, but neither Stokes parameters nor XX and YY: those of A-terms then need subgrids of their

@@ -2,8 +2,10 @@
 // The CPU gridder. Tasks are computed in chunks, one task per thread at a time; then the chunk is added to
 // the grids. Results are identical for any number of threads.
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "kernels/idg/cpu/grid/subgrid_maker.h"
 #include "kernels/idg/cpu/layers/host_grids.h"
@@ -23,7 +25,7 @@ class CpuGridder final : public Gridder {
       : plan_(plan),
         setup_(setup),
         n_threads_(setup.n_threads),
-        rules_{idg::kMaxVisibilities, folds_apart(setup)},
+        rules_{idg::kMaxVisibilities, folds_apart(setup), shares_cells(plan, setup)},
         tables_(plan, 0.4),
         grids_(plan, setup.n_planes(), setup.n_threads) {
     for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(tables_, setup);
@@ -45,23 +47,24 @@ class CpuGridder final : public Gridder {
         (block.aterms.jones.extent(3) != side || block.aterms.jones.extent(4) != side))
       throw std::invalid_argument("gridder: the Jones matrices are not of the subgrid's pixels");
     const Partition parts = partition(plan_, block, grids_.layers(), n_threads_, rules_);
-    std::vector<SubgridPlace> places(parts.tasks.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = place_of(plan_, parts.tasks[i]);
-    for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
-      const std::size_t n = std::min(chunk_.extent(0), parts.tasks.size() - first);
+    const std::vector<std::span<const SubgridTask>> subgrids = subgrids_of(parts);
+    std::vector<SubgridPlace> places;
+    for (const auto& tasks : subgrids) places.push_back(place_of(plan_, tasks.front()));
+    for (std::size_t first = 0; first < subgrids.size(); first += chunk_.extent(0)) {
+      const std::size_t n = std::min(chunk_.extent(0), subgrids.size() - first);
       parallel_for(n_threads_, n, [&](std::size_t i, unsigned thread) {
-        makers_[thread].make(block, parts, parts.tasks[first + i], grids_.layers().first, grids_.layers().n,
+        makers_[thread].make(block, parts, subgrids[first + i], grids_.layers().first, grids_.layers().n,
                              chunk_.view()[i]);
       });
       grids_.add({places.data() + first, n}, chunk_);
     }
-    return {parts.n_visibilities, parts.tasks.size()};
+    return {parts.n_visibilities, subgrids.size()};
   }
 
   GridCounts count(const GridBlock& block) override {
     check_block(block, setup_);
     const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_, rules_);
-    return {parts.n_visibilities, parts.tasks.size()};
+    return {parts.n_visibilities, subgrids_of(parts).size()};
   }
 
   void end_pass() override { grids_.end_pass(); }
@@ -70,6 +73,19 @@ class CpuGridder final : public Gridder {
   void recycle(Buffer<double, 3> images) override { grids_.recycle(std::move(images)); }
 
  private:
+  /// Not as the adjoint of the degridder, whose subgrids stand on the cells of their own visibilities: beams
+  /// that a subgrid's pixels cannot carry err by as much, but otherwise, on other cells.
+  static bool shares_cells(const IdgPlan& plan, const IdgSetup& setup) {
+    return setup.aterms == AtermMode::normalised && plan.w_handling == WHandling::chebyshev;
+  }
+  /// The tasks of each subgrid: one, or those that share its cells.
+  std::vector<std::span<const SubgridTask>> subgrids_of(const Partition& parts) const {
+    std::vector<std::span<const SubgridTask>> subgrids;
+    for (std::size_t first = 0; first < parts.tasks.size(); first += subgrids.back().size())
+      subgrids.emplace_back(&parts.tasks[first], rules_.share_cells ? n_on_same_cells(parts, first) : 1);
+    return subgrids;
+  }
+
   IdgPlan plan_;
   IdgSetup setup_;
   unsigned n_threads_;

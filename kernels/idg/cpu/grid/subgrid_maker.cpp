@@ -150,33 +150,53 @@ void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std:
 }
 
 template <class T>
-void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, const SubgridTask& task,
-                           std::size_t first_layer, std::size_t n_layers, View<std::complex<T>, 4> subgrids) {
-  tracks_.find(block, partition, task);
+void SubgridMaker<T>::sum_tasks(PlaneGroup& group, std::size_t n_values, bool is_first, bool is_last) {
+  if (is_first && is_last) return;
+  if (is_first) {
+    if (group.total.size() == 0) group.total.resize({sum_.size()});
+    std::swap(group.total, sum_);
+    return;
+  }
+  T* total = group.total.data();
+  const T* own = sum_.data();
+  for (std::size_t i = 0; i < n_values; ++i) total[i] += own[i];
+  if (is_last) std::swap(group.total, sum_);
+}
+
+template <class T>
+void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition,
+                           std::span<const SubgridTask> tasks, std::size_t first_layer, std::size_t n_layers,
+                           View<std::complex<T>, 4> subgrids) {
   std::size_t n_planes = 0;
   for (const PlaneGroup& group : groups_) n_planes += group.n;
-  task_form_ = tables_.choose(task, tracks_.n_places(), n_planes, tracks_.reach(0), tracks_.reach(1));
-  spread_task(block, task);
-  for (const PlaneGroup& group : groups_) {
-    const FoldedShape shape = tables_.shape(group.n);
-    const bool aterms = aterm_mode_ != AtermMode::none && !group.psf;
-    auto finish_output = [&](std::size_t output) {
-      if (aterms) undo_aterms(block, task);
-      if (aterm_mode_ == AtermMode::none)
-        finish(group.first, group.n, output, subgrids);
-      else
-        finish(aterms ? 0 : n_image_planes_, aterms ? n_image_planes_ : 1, output, subgrids);
-    };
-    for (std::size_t term = 0; term < task_form_.n_terms; ++term) {
-      const std::size_t layer = task.layer + (tables_.kernel() ? term : 0);
-      if (layer < first_layer || layer >= first_layer + n_layers) continue;
-      images_of_term(group, term);
-      screen_term(task, term);
-      add_screened({shape, image_.data(), screen_re_.data(), screen_im_.data(), term == 0 || tables_.kernel(),
-                    sum_.data()});
-      if (tables_.kernel()) finish_output(term);
+  for (const SubgridTask& task : tasks) {
+    const bool is_first = &task == &tasks.front(), is_last = &task == &tasks.back();
+    tracks_.find(block, partition, task);
+    task_form_ = tables_.choose(task, tracks_.n_places(), n_planes, tracks_.reach(0), tracks_.reach(1));
+    spread_task(block, task);
+    for (PlaneGroup& group : groups_) {
+      const FoldedShape shape = tables_.shape(group.n);
+      const bool aterms = aterm_mode_ != AtermMode::none && !group.psf;
+      auto finish_output = [&](std::size_t output) {
+        if (aterms) undo_aterms(block, task);
+        sum_tasks(group, tables_.shape(aterms ? n_image_planes_ : group.n).size(), is_first, is_last);
+        if (!is_last) return;
+        if (aterm_mode_ == AtermMode::none)
+          finish(group.first, group.n, output, subgrids);
+        else
+          finish(aterms ? 0 : n_image_planes_, aterms ? n_image_planes_ : 1, output, subgrids);
+      };
+      for (std::size_t term = 0; term < task_form_.n_terms; ++term) {
+        const std::size_t layer = task.layer + (tables_.kernel() ? term : 0);
+        if (layer < first_layer || layer >= first_layer + n_layers) continue;
+        images_of_term(group, term);
+        screen_term(task, term);
+        add_screened({shape, image_.data(), screen_re_.data(), screen_im_.data(),
+                      term == 0 || tables_.kernel(), sum_.data()});
+        if (tables_.kernel()) finish_output(term);
+      }
+      if (!tables_.kernel()) finish_output(0);
     }
-    if (!tables_.kernel()) finish_output(0);
   }
 }
 

@@ -7,11 +7,13 @@
 //   -> images, by two real matrix products               cpu/grid/folding.h, matrix_product.h
 //   -> times taper and the node's w screen, summed
 //   -> A-terms and the mix of correlations, if any       subgrid_aterms.h
+//   -> summed over tasks on the same cells
 //   -> uv cells, by two more products
 #pragma once
 
 #include <complex>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "kernels/idg/cpu/grid/folding.h"
@@ -29,9 +31,10 @@ template <class T>
 class SubgridMaker {
  public:
   SubgridMaker(const SubgridTables<T>& tables, const IdgSetup& setup);
-  /// Subgrids [plane][output][v][u] in rising uv cells about the task's centre; outputs outside the layers
-  /// [first_layer, first_layer + n_layers) are left untouched.
-  void make(const GridBlock& block, const Partition& partition, const SubgridTask& task,
+  /// Subgrids [plane][output][v][u] in rising uv cells about the centre of the tasks, which are several only
+  /// where they stand on the same cells and there is one output; outputs outside the layers [first_layer,
+  /// first_layer + n_layers) are left untouched.
+  void make(const GridBlock& block, const Partition& partition, std::span<const SubgridTask> tasks,
             std::size_t first_layer, std::size_t n_layers, View<std::complex<T>, 4> subgrids);
 
  private:
@@ -43,6 +46,7 @@ class SubgridMaker {
     Buffer<T, 1> value{};  ///< [vis of the batch][plane][re, im]
     Buffer<T, 1> lines{};  ///< [node or row of a track][column][plane][re, im], rows of product_values()
     Buffer<T, 1> cells{};  ///< [term][v][u][plane][re, im]
+    Buffer<T, 1> total{};  ///< FoldedShape: sum over the tasks so far
   };
 
   void spread_task(const GridBlock& block, const SubgridTask& task);
@@ -57,6 +61,8 @@ class SubgridMaker {
   void undo_aterms(const GridBlock& block, const SubgridTask& task);
   void images_of_term(const PlaneGroup& group, std::size_t term);
   void screen_term(const SubgridTask& task, std::size_t term);
+  /// Adds the first values of sum_ to those of earlier tasks; after the last one they are in sum_.
+  void sum_tasks(PlaneGroup& group, std::size_t n_values, bool is_first, bool is_last);
   void finish(std::size_t first_plane, std::size_t n_planes, std::size_t output,
               View<std::complex<T>, 4> subgrids);
 

@@ -130,6 +130,15 @@ BOOST_AUTO_TEST_CASE(baselines_of_like_stations_share_subgrids) {
       check(plan, d, true, layers, apart, {.folds_apart = true});
       check(plan, d, true, layers, all_joined, {idg::kMaxVisibilities});
       check(plan, d, false, layers, without);
+      // On shared cells each task still holds its visibilities with the cells that stay free, as check()
+      // asks.
+      std::size_t sharing = 0, n_subgrids = 0;
+      const JoinRules shares{idg::kMaxVisibilities, false, true};
+      check(plan, d, true, layers, sharing, shares);
+      const Partition parts = apsyn::partition(plan, d.block(true), layers, 3, shares);
+      for (std::size_t first = 0; first < sharing; first += n_on_same_cells(parts, first)) ++n_subgrids;
+      BOOST_TEST(sharing == all_joined);
+      BOOST_TEST(n_subgrids < sharing);
       BOOST_TEST(without < all_joined);
       BOOST_TEST(all_joined <= of_two);
       BOOST_TEST(of_two < apart);
