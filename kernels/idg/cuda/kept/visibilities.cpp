@@ -22,7 +22,7 @@ constexpr std::uint64_t kLongestPartBytes = 2'000'000'000;
 constexpr std::uint64_t kMaxCells = 0x7fffffff;
 
 /// Pieces that a core's cache holds, and that are worth a transfer.
-constexpr std::uint64_t kSlotBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 19;
 
 /// Behind what is in the array already.
 template <class T>
@@ -63,7 +63,8 @@ DeviceVisibilities::DeviceVisibilities(int device, std::size_t n_planes, std::ui
       max_bytes_(max_bytes),
       part_bytes_(std::min(kLongestPartBytes, max_bytes / 16)),
       free_bytes_(max_bytes),
-      uploader_(n_threads) {}
+      uploader_(n_threads),
+      pieces_(device, n_threads) {}
 
 DeviceVisibilities::Part* DeviceVisibilities::part_for(const RowShape& wanted) {
   // Windows may alternate: each has a part that is not full.
@@ -159,7 +160,8 @@ bool DeviceVisibilities::add(const GridBlock& block, std::span<const double> wav
 KeptRows DeviceVisibilities::reserve(std::size_t n_row, View<const double, 1> wavenumber,
                                      std::span<const double> wavelength_m, bool with_path) {
   cuda_check(cudaSetDevice(device_), "choosing the device");
-  make_slots(wavelength_m.size() * n_planes_ * (sizeof(float2) + sizeof(float)));
+  const std::uint64_t row_bytes = wavelength_m.size() * n_planes_ * (sizeof(float2) + sizeof(float));
+  pieces_.reserve(std::max(kPieceBytes, row_bytes));
   KeptRows result;
   for (std::size_t first = 0; first < n_row && !full_;) {
     Part* part = part_for({n_row - first, wavenumber, wavelength_m, with_path, true});
@@ -176,22 +178,6 @@ KeptRows DeviceVisibilities::reserve(std::size_t n_row, View<const double, 1> wa
   return result;
 }
 
-void DeviceVisibilities::make_slots(std::uint64_t row_bytes) {
-  if (row_bytes <= slot_bytes_) return;
-  cuda_check(cudaStreamSynchronize(pieces_.get()), "copying to the device");
-  // Each thread fills one while another one travels; a few are left for those that come at the same time.
-  const std::size_t n_slots = 2 * std::size_t{n_threads_} + 2;
-  slot_bytes_ = std::max(kSlotBytes, row_bytes);
-  slot_memory_ = PinnedRing();
-  slot_memory_ = PinnedRing(slot_bytes_ * n_slots, n_threads_);
-  slots_ = std::vector<Slot>(n_slots);
-  free_slots_.clear();
-  for (std::size_t i = 0; i < n_slots; ++i) {
-    slots_[i].memory = slot_memory_.get() + i * slot_bytes_;
-    free_slots_.push_back(&slots_[i]);
-  }
-}
-
 DeviceVisibilities::Part& DeviceVisibilities::part(std::size_t number) {
   std::lock_guard lock(parts_lock_);
   return *parts_[number];
@@ -204,58 +190,41 @@ bool DeviceVisibilities::take(const KeptRows& rows, std::size_t first, std::size
     const std::size_t begin = std::max(first, range.first), end = std::min(first + n, range.first + range.n);
     if (begin >= end) continue;
     Part& own = part(range.part);
-    const std::size_t row_bytes = own.rows.n_chan * n_planes_ * (sizeof(float2) + sizeof(float)),
-                      at_once = std::max<std::size_t>(1, slot_bytes_ / row_bytes);
-    for (std::size_t at = begin; at < end; at += at_once)
-      alike =
-          take_piece(own, range.place + (at - range.first), at, std::min(at_once, end - at), fill) && alike;
+    const std::size_t row_bytes = own.rows.n_chan * n_planes_ * (sizeof(float2) + sizeof(float));
+    for (std::size_t at = begin, n_now = 0; at < end; at += n_now) {
+      PieceSender::Piece& piece = pieces_.take();
+      n_now = std::min(piece.bytes / row_bytes, end - at);
+      try {
+        alike = take_piece(own, piece, range.place + (at - range.first), at, n_now, fill) && alike;
+      } catch (...) {
+        pieces_.give_back(piece);
+        throw;
+      }
+    }
   }
   return alike;
 }
 
-bool DeviceVisibilities::take_piece(Part& part, std::size_t place, std::size_t first, std::size_t n,
-                                    const Fill& fill) {
+bool DeviceVisibilities::take_piece(Part& part, PieceSender::Piece& piece, std::size_t place,
+                                    std::size_t first, std::size_t n, const Fill& fill) {
   DeviceRows& rows = part.rows;
   const std::size_t n_cells = n * rows.n_chan, before = place * rows.n_chan,
                     weight_planes = rows.weight_planes;
-  Slot* slot = nullptr;
-  {
-    std::unique_lock lock(slots_lock_);
-    slot_free_.wait(lock, [&] { return !free_slots_.empty(); });
-    slot = free_slots_.front();
-    free_slots_.pop_front();
-  }
-  const auto give_back = [&] {
-    std::lock_guard lock(slots_lock_);
-    free_slots_.push_back(slot);
-    slot_free_.notify_one();
-  };
   bool alike = true;
-  try {
-    slot->sent.wait();
-    auto* data = reinterpret_cast<std::complex<float>*>(slot->memory);
-    auto* weight = reinterpret_cast<float*>(data + n_cells * n_planes_);
-    if (weight_planes == n_planes_) {
-      fill(first, n, data, weight);
-    } else {
-      thread_local std::vector<float> own;
-      own.resize(n_cells * n_planes_);
-      fill(first, n, data, own.data());
-      alike = take_firsts(own.data(), n_cells, n_planes_, weight);
-    }
-    cuda_check(cudaMemcpyAsync(rows.data.data() + before * n_planes_, data,
-                               n_cells * n_planes_ * sizeof(float2), cudaMemcpyHostToDevice, pieces_.get()),
-               "copying to the device");
-    cuda_check(
-        cudaMemcpyAsync(rows.weight.data() + before * weight_planes, weight,
-                        n_cells * weight_planes * sizeof(float), cudaMemcpyHostToDevice, pieces_.get()),
-        "copying to the device");
-    slot->sent.record(pieces_.get());
-  } catch (...) {
-    give_back();
-    throw;
+  auto* data = reinterpret_cast<std::complex<float>*>(piece.memory);
+  auto* weight = reinterpret_cast<float*>(data + n_cells * n_planes_);
+  if (weight_planes == n_planes_) {
+    fill(first, n, data, weight);
+  } else {
+    thread_local std::vector<float> own;
+    own.resize(n_cells * n_planes_);
+    fill(first, n, data, own.data());
+    alike = take_firsts(own.data(), n_cells, n_planes_, weight);
   }
-  give_back();
+  pieces_.send(
+      piece,
+      {PieceSender::Copy{rows.data.data() + before * n_planes_, data, n_cells * n_planes_ * sizeof(float2)},
+       {rows.weight.data() + before * weight_planes, weight, n_cells * weight_planes * sizeof(float)}});
   return alike;
 }
 
@@ -278,14 +247,14 @@ void DeviceVisibilities::drop(const KeptRows& rows, std::size_t row) {
     if (row < range.first || row >= range.first + range.n) continue;
     DeviceRows& own = part(range.part).rows;
     const std::size_t row_weights = own.n_chan * own.weight_planes;
-    cuda_check(cudaMemsetAsync(own.weight.data() + (range.place + row - range.first) * row_weights, 0,
-                               row_weights * sizeof(float), pieces_.get()),
-               "clearing weights");
+    pieces_.clear(own.weight.data() + (range.place + row - range.first) * row_weights,
+                  row_weights * sizeof(float));
   }
 }
 
 void DeviceVisibilities::keep_own_weights() {
   cuda_check(cudaSetDevice(device_), "choosing the device");
+  pieces_.settle();
   cuda_check(cudaDeviceSynchronize(), "copying to the device");
   parts_.clear();
   weight_planes_ = n_planes_;
@@ -293,14 +262,9 @@ void DeviceVisibilities::keep_own_weights() {
   full_ = false;
 }
 
-DeviceVisibilities::~DeviceVisibilities() {
-  cudaStreamSynchronize(pieces_.get());  // it reads the slots
-}
-
 void DeviceVisibilities::hold() {
   uploader_.hold(nullptr);
-  arrived_.record(pieces_.get());
-  arrived_.hold(nullptr);
+  pieces_.hold(nullptr);
 }
 
 CellSums DeviceVisibilities::sum_cells(const CellGeometry& geometry) {

@@ -2,16 +2,15 @@
 // Rows of many blocks in arrays on the device, part by part. For host code with CUDA only.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
 #include "kernels/idg/cuda/block.h"
+#include "kernels/idg/cuda/transfer/piece_sender.h"
 #include "kernels/idg/kept_visibilities.h"
 
 namespace apsyn::idg_cuda {
@@ -19,7 +18,6 @@ namespace apsyn::idg_cuda {
 class DeviceVisibilities final : public KeptVisibilities {
  public:
   DeviceVisibilities(int device, std::size_t n_planes, std::uint64_t max_bytes, unsigned n_threads);
-  ~DeviceVisibilities() override;
 
   bool add(const GridBlock& block, std::span<const double> wavelength_m) override;
   KeptRows reserve(std::size_t n_row, View<const double, 1> wavenumber, std::span<const double> wavelength_m,
@@ -52,12 +50,6 @@ class DeviceVisibilities final : public KeptVisibilities {
     std::span<const double> wavelength_m;
     bool with_path = false, with_station = false;
   };
-  /// Pinned memory from which pieces travel.
-  struct Slot {
-    std::byte* memory = nullptr;
-    Event sent;
-  };
-
   std::uint64_t row_bytes(const RowShape& rows, std::size_t weight_planes) const;
   /// The part with room for such rows; null if there is none, and no memory for one.
   Part* part_for(const RowShape& rows);
@@ -65,11 +57,11 @@ class DeviceVisibilities final : public KeptVisibilities {
   /// Copies rows behind those of the part; false if its one plane of weights does not suffice for them.
   bool append(Part& part, const GridBlock& rows);
   Part& part(std::size_t number);
-  /// Slots that hold at least one row of so many bytes.
-  void make_slots(std::uint64_t row_bytes);
   /// Work given to the default stream from now on sees everything that was added.
   void hold();
-  bool take_piece(Part& part, std::size_t place, std::size_t first, std::size_t n, const Fill& fill);
+  /// Fills a piece with n rows.
+  bool take_piece(Part& part, PieceSender::Piece& piece, std::size_t place, std::size_t first, std::size_t n,
+                  const Fill& fill);
 
   int device_;
   unsigned n_threads_;
@@ -80,14 +72,7 @@ class DeviceVisibilities final : public KeptVisibilities {
   Uploader uploader_;
   std::mutex parts_lock_;  ///< of the list: a part stays where it is
   std::vector<std::unique_ptr<Part>> parts_;
-  CopyStream pieces_;
-  Event arrived_;
-  PinnedRing slot_memory_;
-  std::uint64_t slot_bytes_ = 0;
-  std::vector<Slot> slots_;
-  std::mutex slots_lock_;
-  std::condition_variable slot_free_;
-  std::deque<Slot*> free_slots_;  ///< the one that was sent first comes first
+  PieceSender pieces_;
 };
 
 }  // namespace apsyn::idg_cuda
