@@ -56,7 +56,8 @@ class KeptVisibilities {
   /// is no longer read when it returns. False: there is no room, and nothing can be added any more.
   virtual bool add(const GridBlock& block, std::span<const double> wavelength_m) = 0;
   /// add() in steps, for values that come in pieces from several threads: room for rows of a block, in the
-  /// order of the calls. Empty: there is none, and nothing can be added any more.
+  /// order of the calls, while other threads may take rows of earlier blocks. Empty: there is none, and
+  /// nothing can be added any more.
   virtual KeptRows reserve(std::size_t n_row, View<const double, 1> wavenumber,
                            std::span<const double> wavelength_m, bool with_path) = 0;
   /// Writes data and weight, [row][chan][plane], of n rows from `first` on.

@@ -90,24 +90,10 @@ class MsSource final : public ImagingSource, public PlaneSource {
     return any;
   }
 
-  bool give(ImagingBlock& block, std::uint64_t max_bytes, PlaneReceiver& to) override {
-    std::vector<std::size_t> without_place;
-    const bool any =
-        next_rows(block, max_bytes, without_place, [&](const Channels& channels, const auto& planes) {
-          MeasurementSetReader& reader = *readers_[current_];
-          const bool with_path = moves_to_centre(rows_, reader.fields(), info_.centre);
-          if (!to.begin(rows_.ant1.size(), block.channel_hz, with_path)) return false;
-          reader.read_cells(rows_, n_threads_, [&](std::size_t first, const auto& data, const auto& weight) {
-            to.take(first, data.extent(0),
-                    [&](std::size_t own, std::size_t n, std::complex<float>* values, float* weights) {
-                      make_planes(rows_of(data, own - first, n), rows_of(weight, own - first, n), channels,
-                                  planes, values, weights);
-                    });
-          });
-          return true;
-        });
-    for (const std::size_t row : without_place) to.drop(row);
-    return any;
+  bool give_all(std::uint64_t max_bytes, PlaneReceiver& to) override {
+    for (; current_ < readers_.size(); ++current_)
+      if (!give_set(max_bytes, to)) return false;
+    return true;
   }
 
  private:
@@ -120,26 +106,83 @@ class MsSource final : public ImagingSource, public PlaneSource {
                  ReadCells read_cells) {
     for (; current_ < readers_.size(); ++current_) {
       MeasurementSetReader& reader = *readers_[current_];
-      std::size_t bytes_per_row = 0;
-      for (const MsSpectralWindow& spw : reader.spectral_windows())
-        bytes_per_row = std::max(
-            bytes_per_row, spw.channel_hz.size() * (reader.products().size() + 2 * planes_[current_].size()) *
-                               ImagingBlock::kValueBytes);
-      const auto max_rows = std::clamp<std::uint64_t>(max_bytes / std::max<std::size_t>(1, bytes_per_row), 1,
-                                                      std::uint64_t{1} << 24);
+      const std::size_t max_rows = rows_at_once(max_bytes);
       while (reader.next(rows_, max_rows)) {
-        const auto& channel_hz = reader.spectral_windows()[static_cast<std::size_t>(rows_.spw)].channel_hz;
-        const auto channels = channels_in(channel_hz, group_);
+        const Channels channels = choose_channels(rows_, block);
         if (channels.empty()) continue;
-        block.channel_hz.resize({channels.size()});
-        for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
         if (!read_cells(channels, planes_[current_])) return false;
-        name_stations(block);
+        name_stations(rows_, block);
         without_place = move_to_centre(rows_, reader.fields(), info_.centre, block, n_threads_);
         return true;
       }
     }
     return false;
+  }
+
+  /// Rows of the current set in a block of so many bytes at most.
+  std::size_t rows_at_once(std::uint64_t max_bytes) const {
+    const MeasurementSetReader& reader = *readers_[current_];
+    std::size_t bytes_per_row = 0;
+    for (const MsSpectralWindow& spw : reader.spectral_windows())
+      bytes_per_row = std::max(bytes_per_row, spw.channel_hz.size() *
+                                                  (reader.products().size() + 2 * planes_[current_].size()) *
+                                                  ImagingBlock::kValueBytes);
+    return std::clamp<std::uint64_t>(max_bytes / std::max<std::size_t>(1, bytes_per_row), 1,
+                                     std::uint64_t{1} << 24);
+  }
+  /// Channels of these rows that are wanted, whose frequencies the block gets.
+  Channels choose_channels(const MsRows& rows, ImagingBlock& block) const {
+    const auto& channel_hz =
+        readers_[current_]->spectral_windows()[static_cast<std::size_t>(rows.spw)].channel_hz;
+    Channels channels = channels_in(channel_hz, group_);
+    block.channel_hz.resize({channels.size()});
+    for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
+    return channels;
+  }
+
+  /// All rows of the current set.
+  bool give_set(std::uint64_t max_bytes, PlaneReceiver& to) {
+    MeasurementSetReader& reader = *readers_[current_];
+    const std::vector<PlaneRecipe>& recipes = planes_[current_];
+    struct Given {
+      ImagingBlock block;
+      Channels channels;
+      std::unique_ptr<PlaneBlock> planes;
+    };
+    std::vector<Given> given(MeasurementSetReader::kOpenBlocks);
+    const auto at = [&](std::size_t block) -> Given& { return given[block % given.size()]; };
+    bool has_room = true;
+    MsBlockUse use;
+    use.begin = [&](std::size_t block, const MsRows& rows) {
+      Given& own = at(block);
+      own.channels = choose_channels(rows, own.block);
+      if (own.channels.empty()) return MsWanted::no;
+      const bool with_path = moves_to_centre(rows, reader.fields(), info_.centre);
+      own.planes = to.begin(rows.ant1.size(), own.block.channel_hz, with_path);
+      has_room = own.planes != nullptr;
+      return has_room ? MsWanted::yes : MsWanted::no_more;
+    };
+    use.cells = [&](std::size_t block, std::size_t first, const auto& data, const auto& weight) {
+      const Given& own = at(block);
+      own.planes->take(first, data.extent(0),
+                       [&](std::size_t row, std::size_t n, std::complex<float>* values, float* weights) {
+                         make_planes(rows_of(data, row - first, n), rows_of(weight, row - first, n),
+                                     own.channels, recipes, values, weights);
+                       });
+    };
+    use.then.push_back({false, [&](std::size_t block, const MsRows& rows) {
+                          Given& own = at(block);
+                          name_stations(rows, own.block);
+                          for (const std::size_t row :
+                               move_to_centre(rows, reader.fields(), info_.centre, own.block, n_threads_))
+                            own.planes->drop(row);
+                        }});
+    for (const PlaneReceiver::Step& step : to.then())
+      use.then.push_back({step.in_order, [&at, run = step.run](std::size_t block, const MsRows&) {
+                            run(*at(block).planes, at(block).block);
+                          }});
+    reader.read_blocks(rows_at_once(max_bytes), n_threads_, use);
+    return has_room;
   }
 
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
@@ -200,14 +243,14 @@ class MsSource final : public ImagingSource, public PlaneSource {
     return nullptr;
   }
 
-  void name_stations(ImagingBlock& block) const {
-    const std::size_t n_row = rows_.uvw_m.extent(0);
+  void name_stations(const MsRows& rows, ImagingBlock& block) const {
+    const std::size_t n_row = rows.uvw_m.extent(0);
     block.station.resize_for_overwrite({n_row, 2});
     for (std::size_t row = 0; row < n_row; ++row) {
-      block.station(row, 0) = first_station_[current_] + static_cast<std::uint32_t>(rows_.ant1[row]);
-      block.station(row, 1) = first_station_[current_] + static_cast<std::uint32_t>(rows_.ant2[row]);
+      block.station(row, 0) = first_station_[current_] + static_cast<std::uint32_t>(rows.ant1[row]);
+      block.station(row, 1) = first_station_[current_] + static_cast<std::uint32_t>(rows.ant2[row]);
     }
-    block.time_mjd_s = rows_.time_mjd_s;
+    block.time_mjd_s = rows.time_mjd_s;
   }
 
   static std::vector<std::string> names(const std::vector<PlaneRecipe>& planes) {

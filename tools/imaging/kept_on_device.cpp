@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,25 +53,17 @@ std::vector<double> wavelengths_m(View<const double, 1> channel_hz) {
 }
 
 /// Planes of one block on their way to the GPU, and how many of each row's are in use.
-class KeptPlanes final : public PlaneReceiver {
+class KeptBlock final : public PlaneBlock {
  public:
-  KeptPlanes(KeptVisibilities& kept, std::size_t n_planes) : kept_(kept), n_planes_(n_planes) {}
+  KeptBlock(KeptVisibilities& kept, KeptRows rows, std::size_t n_rows, std::size_t row_values,
+            std::atomic<bool>& alike)
+      : kept_(kept), rows_(std::move(rows)), n_used_(n_rows, 0), row_values_(row_values), alike_(alike) {}
 
-  bool begin(std::size_t n_rows, View<const double, 1> channel_hz, bool with_path) override {
-    n_chan_ = channel_hz.size();
-    n_used_.assign(n_rows, 0);
-    Buffer<double, 1> wavenumber({n_chan_});
-    for (std::size_t c = 0; c < n_chan_; ++c) wavenumber(c) = channel_hz(c) / kSpeedOfLight_m_s;
-    rows_ = kept_.reserve(n_rows, wavenumber, wavelengths_m(channel_hz), with_path);
-    has_room_ = !rows_.ranges.empty();
-    return has_room_;
-  }
   void take(std::size_t first, std::size_t n, const Fill& fill) override {
-    const std::size_t row_values = n_chan_ * n_planes_;
     const auto count = [&](std::size_t at, std::size_t n_filled, std::complex<float>* data, float* weight) {
       fill(at, n_filled, data, weight);
       for (std::size_t row = 0; row < n_filled; ++row)
-        n_used_[at + row] = count_used({weight + row * row_values, row_values});
+        n_used_[at + row] = count_used({weight + row * row_values_, row_values_});
     };
     if (!kept_.take(rows_, first, n, count)) alike_ = false;
   }
@@ -78,21 +71,17 @@ class KeptPlanes final : public PlaneReceiver {
     n_used_[row] = 0;
     kept_.drop(rows_, row);
   }
+  const KeptRows& rows() const { return rows_; }
+  std::span<const std::uint32_t> n_used() const { return n_used_; }
 
-  bool has_room() const { return has_room_; }
-  /// Whether the weights so far are the same in all planes, or are kept of each.
-  bool alike() const { return alike_; }
-  /// Of the block that was given last.
-  KeptRows& rows() { return rows_; }
-  std::vector<std::uint32_t>& n_used() { return n_used_; }
+  SurveyedRows surveyed;
 
  private:
   KeptVisibilities& kept_;
-  std::size_t n_planes_, n_chan_ = 0;
   KeptRows rows_;
   std::vector<std::uint32_t> n_used_;  ///< [row]
-  bool has_room_ = true;
-  std::atomic<bool> alike_{true};
+  std::size_t row_values_;
+  std::atomic<bool>& alike_;
 };
 
 /// Adds the rows of a block in runs of one time. False where these are too short for grid_kept(): the rows
@@ -141,34 +130,77 @@ void note_rows(const KeptRows& kept, const ImagingBlock& block, std::vector<Imag
   }
 }
 
-/// Surveys a group whose source gives its planes to the GPU, a block while the next one is read. False: there
-/// is no room for all, or runs of intervals of time would be too short.
+/// Gives blocks to the GPU and surveys them.
+class KeptPlanes final : public PlaneReceiver {
+ public:
+  KeptPlanes(const Imager& imager, const std::vector<Field>& fields, KeptVisibilities& kept, KeptNotes& noted,
+             Survey& found)
+      : imager_(imager),
+        fields_(fields),
+        kept_(kept),
+        noted_(noted),
+        found_(found),
+        n_planes_(source_planes(imager)) {}
+
+  std::unique_ptr<PlaneBlock> begin(std::size_t n_rows, View<const double, 1> channel_hz,
+                                    bool with_path) override {
+    if (!alike_ || !sorted_) return nullptr;
+    const std::size_t n_chan = channel_hz.size();
+    Buffer<double, 1> wavenumber({n_chan});
+    for (std::size_t c = 0; c < n_chan; ++c) wavenumber(c) = channel_hz(c) / kSpeedOfLight_m_s;
+    KeptRows rows = kept_.reserve(n_rows, wavenumber, wavelengths_m(channel_hz), with_path);
+    has_room_ = !rows.ranges.empty();
+    if (!has_room_) return nullptr;
+    return std::make_unique<KeptBlock>(kept_, std::move(rows), n_rows, n_chan * n_planes_, alike_);
+  }
+
+  std::vector<Step> then() override {
+    const auto own = [](PlaneBlock& planes) -> KeptBlock& { return static_cast<KeptBlock&>(planes); };
+    return {{true,
+             [this, own](PlaneBlock& planes, const ImagingBlock& block) {
+               if (imager_.options.imaging.intervals_out > 1 &&
+                   !add_runs(block.time_mjd_s, own(planes).rows(), noted_.runs))
+                 sorted_ = false;
+               found_.follow(block, own(planes).n_used(), own(planes).surveyed);
+             }},
+            {false,
+             [this, own](PlaneBlock& planes, const ImagingBlock& block) {
+               found_.measure(block, own(planes).n_used(), n_planes_, fields_, imager_.threads(),
+                              own(planes).surveyed);
+             }},
+            {true, [this, own](PlaneBlock& planes, const ImagingBlock& block) {
+               kept_.place(own(planes).rows(), move_(block, {}, fields_[0]));
+               if (imager_.aterms()) note_rows(own(planes).rows(), block, noted_.rows);
+               found_.add(block, n_planes_, own(planes).surveyed);
+             }}};
+  }
+
+  bool has_room() const { return has_room_; }
+  /// Whether the weights so far are the same in all planes, or are kept of each.
+  bool alike() const { return alike_; }
+  /// Whether rows follow each other in runs of one time, where there are intervals of time.
+  bool sorted() const { return sorted_; }
+
+ private:
+  const Imager& imager_;
+  const std::vector<Field>& fields_;
+  KeptVisibilities& kept_;
+  KeptNotes& noted_;
+  Survey& found_;
+  std::size_t n_planes_;
+  BlockMover move_;
+  bool has_room_ = true;
+  std::atomic<bool> alike_{true}, sorted_{true};
+};
+
+/// Surveys a group whose source gives its planes to the GPU. False: there is no room for all, or runs of
+/// intervals of time would be too short.
 bool survey_giving(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
                    KeptVisibilities& kept, KeptNotes& noted, Survey& found) {
-  const std::size_t n_planes = source_planes(imager);
-  const bool of_intervals = imager.options.imaging.intervals_out > 1;
-  KeptPlanes planes(kept, n_planes);
-  ImagingBlock block, surveyed;
-  KeptRows rows;
-  std::vector<std::uint32_t> n_used;
-  BlockMover move;
-  std::future<void> behind;
-  bool sorted = true;
+  KeptPlanes planes(imager, fields, kept, noted, found);
   imager.source.rewind(group);
-  while (planes.alike() && sorted && imager.plane_source->give(block, imager.block_bytes, planes)) {
-    if (behind.valid()) behind.get();
-    std::swap(block, surveyed);
-    std::swap(rows, planes.rows());
-    std::swap(n_used, planes.n_used());
-    if (of_intervals) sorted = add_runs(surveyed.time_mjd_s, rows, noted.runs);
-    behind = std::async(std::launch::async, [&] {
-      kept.place(rows, move(surveyed, {}, fields[0]));
-      if (imager.aterms()) note_rows(rows, surveyed, noted.rows);
-      found.add(surveyed, n_used, n_planes, fields, imager.threads());
-    });
-  }
-  if (behind.valid()) behind.get();
-  if (planes.alike()) return planes.has_room() && sorted;
+  imager.plane_source->give_all(imager.block_bytes, planes);
+  if (planes.alike()) return planes.has_room() && planes.sorted();
   // Rare: products are flagged each by itself. What was read up to here is read again.
   kept.keep_own_weights();
   noted = {};

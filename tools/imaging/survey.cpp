@@ -71,34 +71,36 @@ void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields, un
     for (std::size_t row = item * kRows; row < std::min(n_rows, (item + 1) * kRows); ++row)
       n_used_[row] = count_used(std::as_const(block.weight).view()[row].span());
   });
-  add(block, n_used_, block.weight.extent(2), fields, n_threads);
+  follow(block, n_used_, rows_);
+  measure(block, n_used_, block.weight.extent(2), fields, n_threads, rows_);
+  add(block, block.weight.extent(2), rows_);
 }
 
-void Survey::add(const ImagingBlock& block, std::span<const std::uint32_t> n_used, std::size_t n_planes,
-                 const std::vector<Field>& fields, unsigned n_threads) {
-  blocks.add(block, n_planes);
-  n_rows_read_ += static_cast<double>(n_used.size());
-  n_cells_ += static_cast<double>(n_used.size() * block.channel_hz.size());
+void Survey::follow(const ImagingBlock& block, std::span<const std::uint32_t> n_used, SurveyedRows& rows) {
+  const std::size_t n_rows = block.uvw_m.extent(0);
+  rows.rows.resize(n_rows);
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    if (n_used[row] == 0) continue;
+    const std::uint64_t baseline = std::uint64_t{block.station(row, 0)} << 32 | block.station(row, 1);
+    const auto earlier = earlier_.replace(baseline, {block.uvw_m(row, 0), block.uvw_m(row, 1)});
+    rows.rows[row].follows = earlier.has_value();
+    if (earlier) rows.rows[row].earlier_m = *earlier;
+  }
+}
+
+void Survey::measure(const ImagingBlock& block, std::span<const std::uint32_t> n_used, std::size_t n_planes,
+                     const std::vector<Field>& fields, unsigned n_threads, SurveyedRows& rows) const {
   const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
   const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
   const double k = (lowest + highest) / 2;
   const std::size_t n_rows = block.uvw_m.extent(0), n_fields = fields.size();
   constexpr std::size_t kRows = 1 << 10;
-  rows_.resize(n_rows);
-  moved_.resize(n_rows * n_fields);
-  std::vector<std::vector<Vec3>> longest((n_rows + kRows - 1) / kRows, max_lambda_);
-  // Threads do what does not depend on other rows; sums are made in the rows' order.
-  for (std::size_t row = 0; row < n_rows; ++row) {
-    if (n_used[row] == 0) continue;
-    const std::uint64_t baseline = std::uint64_t{block.station(row, 0)} << 32 | block.station(row, 1);
-    const auto earlier = earlier_.replace(baseline, {block.uvw_m(row, 0), block.uvw_m(row, 1)});
-    rows_[row].follows = earlier.has_value();
-    if (earlier) rows_[row].earlier_m = *earlier;
-  }
+  rows.moved.resize(n_rows * n_fields);
+  std::vector<std::vector<Vec3>> longest((n_rows + kRows - 1) / kRows, std::vector<Vec3>(n_fields));
   parallel_for(n_threads, longest.size(), [&](std::size_t item, unsigned) {
     for (std::size_t row = item * kRows; row < std::min(n_rows, (item + 1) * kRows); ++row) {
       const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
-      Row& own = rows_[row];
+      SurveyedRows::Row& own = rows.rows[row];
       own.n = static_cast<double>(n_used[row]) / static_cast<double>(n_planes);
       if (n_used[row] == 0) continue;
       own.length_m = std::hypot(uvw[0], uvw[1]);
@@ -107,19 +109,33 @@ void Survey::add(const ImagingBlock& block, std::span<const std::uint32_t> n_use
         const Vec3 there = fields[f].moved(uvw);
         for (std::size_t i = 0; i < 3; ++i)
           longest[item][f][i] = std::max(longest[item][f][i], std::abs(there[i]) * highest);
-        moved_[row * n_fields + f] = {there[2] * k, std::hypot(there[0] * k, there[1] * k)};
+        rows.moved[row * n_fields + f] = {there[2] * k, std::hypot(there[0] * k, there[1] * k)};
       }
     }
   });
+  rows.max_lambda.assign(n_fields, Vec3{});
   for (const std::vector<Vec3>& part : longest)
     for (std::size_t f = 0; f < n_fields; ++f)
-      for (std::size_t i = 0; i < 3; ++i) max_lambda_[f][i] = std::max(max_lambda_[f][i], part[f][i]);
-  for (std::size_t row = 0; row < n_rows; ++row) {
-    const Row& own = rows_[row];
+      for (std::size_t i = 0; i < 3; ++i) rows.max_lambda[f][i] = std::max(rows.max_lambda[f][i], part[f][i]);
+}
+
+void Survey::add(const ImagingBlock& block, std::size_t n_planes, const SurveyedRows& rows) {
+  blocks.add(block, n_planes);
+  n_rows_read_ += static_cast<double>(rows.rows.size());
+  n_cells_ += static_cast<double>(rows.rows.size() * block.channel_hz.size());
+  const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
+  const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
+  const double k = (lowest + highest) / 2;
+  const std::size_t n_fields = max_lambda_.size();
+  for (std::size_t f = 0; f < n_fields; ++f)
+    for (std::size_t i = 0; i < 3; ++i)
+      max_lambda_[f][i] = std::max(max_lambda_[f][i], rows.max_lambda[f][i]);
+  for (std::size_t row = 0; row < rows.rows.size(); ++row) {
+    const SurveyedRows::Row& own = rows.rows[row];
     const double n = own.n;
     if (n == 0) continue;
     for (std::size_t f = 0; f < n_fields; ++f) {
-      const Moved& moved = moved_[row * n_fields + f];
+      const SurveyedRows::Moved& moved = rows.moved[row * n_fields + f];
       by_w_[f].add(moved.w_lambda, moved.length_lambda, n);
     }
     n_visibilities += n;

@@ -63,14 +63,36 @@ class EarlierRows {
   std::size_t expected_ = 0;
 };
 
+/// What a block's rows contribute to a survey, before it is summed.
+struct SurveyedRows {
+  /// Of a row with data.
+  struct Row {
+    double n = 0;          ///< visibilities with data
+    double length_m = 0;   ///< of (u, v)
+    bool follows = false;  ///< an earlier row of its baseline
+    EarlierRows::Uv earlier_m{};
+    double step_m = 0;  ///< from there
+  };
+  struct Moved {
+    double w_lambda = 0, length_lambda = 0;
+  };
+  std::vector<Row> rows;
+  std::vector<Moved> moved;      ///< [row][field]
+  std::vector<Vec3> max_lambda;  ///< of each field: |u|, |v|, |w|
+};
+
 class Survey {
  public:
   explicit Survey(std::size_t n_fields) : max_lambda_(n_fields), by_w_(n_fields) {}
 
   void add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads);
-  /// A block whose planes are elsewhere. n_used [row]: its values with data, in all of n_planes planes.
-  void add(const ImagingBlock& block, std::span<const std::uint32_t> n_used, std::size_t n_planes,
-           const std::vector<Field>& fields, unsigned n_threads);
+  /// The same in steps for a block whose planes are elsewhere. n_used [row]: its values with data, in all of
+  /// n_planes planes. Blocks are followed in their order, and added in their order; several may be measured
+  /// at the same time.
+  void follow(const ImagingBlock& block, std::span<const std::uint32_t> n_used, SurveyedRows& rows);
+  void measure(const ImagingBlock& block, std::span<const std::uint32_t> n_used, std::size_t n_planes,
+               const std::vector<Field>& fields, unsigned n_threads, SurveyedRows& rows) const;
+  void add(const ImagingBlock& block, std::size_t n_planes, const SurveyedRows& rows);
 
   /// Where processes read rows of their own: makes it that of the rows of all, but for `blocks` and load().
   void sum_over_ranks();
@@ -101,18 +123,6 @@ class Survey {
   BlockSizes blocks;
 
  private:
-  /// The contribution of a row with data, before it is summed.
-  struct Row {
-    double n = 0;          ///< visibilities with data
-    double length_m = 0;   ///< of (u, v)
-    bool follows = false;  ///< an earlier row of its baseline
-    EarlierRows::Uv earlier_m{};
-    double step_m = 0;  ///< from there
-  };
-  struct Moved {
-    double w_lambda = 0, length_lambda = 0;
-  };
-
   std::vector<Vec3> max_lambda_;  ///< of each field: |u|, |v|, |w|
   std::vector<WHistogram> by_w_;  ///< of each field, at the middle frequency
   EarlierRows earlier_;
@@ -120,8 +130,7 @@ class Survey {
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
   double n_rows_read_ = 0, n_cells_ = 0;  ///< numbers of rows and of cells, with or without data
   std::vector<std::uint32_t> n_used_;     ///< [row] of a block
-  std::vector<Row> rows_;                 ///< of a block
-  std::vector<Moved> moved_;              ///< [row][field]
+  SurveyedRows rows_;                     ///< of a block
 };
 
 template <class Use>

@@ -89,6 +89,25 @@ using ListMsRows = std::function<void(std::size_t group, std::vector<std::size_t
 using UseMsGroup = std::function<void(std::size_t group, std::span<const std::size_t> rows,
                                       View<const std::complex<float>, 3> data, View<const float, 3> weight)>;
 
+/// What is to become of a block: no_more ends the reading.
+enum class MsWanted { yes, no, no_more };
+/// What is done with blocks of rows, several of which are open at the same time.
+struct MsBlockUse {
+  /// Scalars are known, as after MeasurementSetReader::next(). One block after the other; a block that is not
+  /// wanted leaves its number to the next one.
+  std::function<MsWanted(std::size_t block, const MsRows& rows)> begin;
+  /// Some of its cells, as UseMsCells; any thread.
+  std::function<void(std::size_t block, std::size_t first_row, View<const std::complex<float>, 3> data,
+                     View<const float, 3> weight)>
+      cells;
+  /// Once all cells have been used and uvw_m is complete (BlockSteps::Step).
+  struct Step {
+    bool in_order = false;
+    std::function<void(std::size_t block, const MsRows& rows)> run;
+  };
+  std::vector<Step> then;
+};
+
 class MeasurementSetReader {
  public:
   /// FailureError when it cannot be opened, DataError when it is not a usable MS v2 (the message names the
@@ -141,6 +160,11 @@ class MeasurementSetReader {
                    const UseMsGroup& use);
   /// read_cells(), storing the cells in data and weight of `rows`.
   void read_cells(MsRows& rows, unsigned n_threads);
+  /// Reads all rows from the last rewind() on, block after block without a pause: while threads read the last
+  /// cells of one, others begin with the next. Block numbers begin with 0, and block b begins once block
+  /// b - kOpenBlocks has been through all steps.
+  void read_blocks(std::size_t max_rows, unsigned n_threads, const MsBlockUse& use);
+  static constexpr std::size_t kOpenBlocks = 4;
   void rewind();
 
  private:

@@ -21,6 +21,7 @@
 #include "libcore/formats/ms/rows.h"
 #include "libcore/formats/ms/units.h"
 #include "libcore/measures/casacore_log.h"
+#include "libcore/system/block_pipeline.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -127,8 +128,13 @@ struct MeasurementSetReader::State {
   std::unique_ptr<Block> ahead = std::make_unique<Block>();  ///< the one after it, once it has been read
   bool is_ahead = false;
   std::exception_ptr ahead_error;  ///< where reading it failed
-  std::vector<std::size_t> batch;  ///< whose scalars were given out, and whose cells may follow
-  std::size_t max_batch = 0;       ///< as the caller wants it
+  /// Rows of one data description.
+  struct Batch {
+    const Block* block = nullptr;
+    std::vector<std::size_t> rows;  ///< indices into the block's scalars
+  };
+  Batch batch;                ///< whose scalars were given out, and whose cells may follow
+  std::size_t max_batch = 0;  ///< as the caller wants it
 
   /// Cells, and what becomes of them.
   struct Piece {
@@ -257,7 +263,7 @@ struct MeasurementSetReader::State {
   void begin() {
     next_row = first_row;
     block->batches.clear();
-    batch.clear();
+    batch.rows.clear();
     is_ahead = false;
     ahead_error = nullptr;
   }
@@ -272,7 +278,7 @@ struct MeasurementSetReader::State {
 
   /// The next rows; false at the end.
   bool take_batch(std::size_t max_rows) {
-    batch.clear();
+    batch.rows.clear();
     max_batch = max_rows;
     while (block->batches.empty()) {
       if (ahead_error) std::rethrow_exception(std::exchange(ahead_error, nullptr));
@@ -286,23 +292,37 @@ struct MeasurementSetReader::State {
         scan(max_rows, *block);
       }
     }
-    batch = std::move(block->batches.front());
-    block->batches.pop_front();
-    if (batch.size() > max_rows) {
-      block->batches.emplace_front(batch.begin() + static_cast<std::ptrdiff_t>(max_rows), batch.end());
-      batch.resize(max_rows);
-    }
+    batch = next_batch(*block, max_rows);
     return true;
+  }
+  /// Of a block that has batches.
+  static Batch next_batch(Block& from, std::size_t max_rows) {
+    Batch taken{&from, std::move(from.batches.front())};
+    from.batches.pop_front();
+    if (taken.rows.size() > max_rows) {
+      from.batches.emplace_front(taken.rows.begin() + static_cast<std::ptrdiff_t>(max_rows),
+                                 taken.rows.end());
+      taken.rows.resize(max_rows);
+    }
+    return taken;
   }
 
   /// How many rows of the batch a piece has.
-  std::size_t piece_rows() const { return cells.rows_at_once(description().n_corr, n_channels()); }
+  std::size_t piece_rows(const Batch& of) const {
+    return cells.rows_at_once(description(of).n_corr, n_channels(of));
+  }
+  /// Loads the cells of piece.rows.
+  void load(const Batch& of, Piece& piece) {
+    piece.wanted.clear();
+    for (const std::size_t row : piece.rows) piece.wanted.push_back(of.rows[row]);
+    cells.load(piece.cells, of.block->scalars, piece.wanted);
+  }
 
   /// Calls use(group, piece), with its cells loaded, for all pieces of all groups.
   template <class Use>
   void for_pieces(unsigned n_threads, std::size_t n_groups, const ListMsRows& list, Use use) {
-    if (batch.empty()) return;
-    const std::size_t n_at_once = piece_rows();
+    if (batch.rows.empty()) return;
+    const std::size_t n_at_once = piece_rows(batch);
     n_threads = static_cast<unsigned>(std::clamp<std::size_t>(n_groups, 1, std::max(1u, n_threads)));
     pieces.resize(std::max<std::size_t>(pieces.size(), n_threads));
     FirstFailure failure(n_groups);
@@ -316,9 +336,7 @@ struct MeasurementSetReader::State {
         for (std::size_t first = 0; first < all.size(); first += n_at_once) {
           const auto rows = std::span(all).subspan(first, std::min(n_at_once, all.size() - first));
           piece.rows.assign(rows.begin(), rows.end());
-          piece.wanted.clear();
-          for (const std::size_t row : rows) piece.wanted.push_back(batch[row]);
-          cells.load(piece.cells, block->scalars, piece.wanted);
+          load(batch, piece);
           use(group, piece);
         }
       });
@@ -328,20 +346,26 @@ struct MeasurementSetReader::State {
   /// Of consecutive rows, all of the batch.
   template <class Use>
   void for_pieces(unsigned n_threads, Use use) {
-    if (batch.empty()) return;
-    const std::size_t n_at_once = piece_rows();
+    if (batch.rows.empty()) return;
+    const std::size_t n_at_once = piece_rows(batch);
     const auto list = [&](std::size_t item, std::vector<std::size_t>& rows) {
-      rows.resize(std::min(n_at_once, batch.size() - item * n_at_once));
-      std::iota(rows.begin(), rows.end(), item * n_at_once);
+      list_piece(batch, n_at_once, item, rows);
     };
-    for_pieces(n_threads, (batch.size() + n_at_once - 1) / n_at_once, list,
+    for_pieces(n_threads, (batch.rows.size() + n_at_once - 1) / n_at_once, list,
                [&](std::size_t, Piece& piece) { use(piece); });
+  }
+
+  /// Consecutive rows.
+  static void list_piece(const Batch& of, std::size_t n_at_once, std::size_t item,
+                         std::vector<std::size_t>& rows) {
+    rows.resize(std::min(n_at_once, of.rows.size() - item * n_at_once));
+    std::iota(rows.begin(), rows.end(), item * n_at_once);
   }
 
   /// Calls use(data, weight) for a piece that is folded.
   template <class Use>
-  void fold(MsRows& rows, Piece& piece, Use use) {
-    const std::size_t n = piece.rows.size(), n_chan = n_channels(),
+  void fold(const Batch& of, MsRows& rows, Piece& piece, Use use) {
+    const std::size_t n = piece.rows.size(), n_chan = n_channels(of),
                       n_product = selection.column.empty() ? 0 : meta.products.size();
     const std::array<std::size_t, 3> shape{n, n_chan, n_product};
     piece.uvw_m.resize_for_overwrite({n, 3});
@@ -349,34 +373,34 @@ struct MeasurementSetReader::State {
       for (std::size_t i = 0; i < n; ++i) std::copy_n(&piece.uvw_m(i, 0), 3, &rows.uvw_m(piece.rows[i], 0));
     };
     if (cells.folds_in_place(piece.cells)) {
-      cells.fold_in_place(piece.cells, block->scalars, piece.uvw_m);
+      cells.fold_in_place(piece.cells, of.block->scalars, piece.uvw_m);
       place();
       return use({piece.cells.data.data(), shape}, {piece.cells.weight.data(), shape});
     }
     piece.data.resize_for_overwrite(shape);
     piece.weight.resize_for_overwrite(shape);
-    cells.fold(piece.cells, block->scalars, piece.uvw_m, piece.data, piece.weight);
+    cells.fold(piece.cells, of.block->scalars, piece.uvw_m, piece.data, piece.weight);
     place();
     use(std::as_const(piece.data), std::as_const(piece.weight));
   }
 
-  /// Data description of the batch.
-  const MsDataDescription& description() const {
-    return meta.description(block->scalars.data_description[batch.front()]);
+  /// Data description of a batch.
+  const MsDataDescription& description(const Batch& of) const {
+    return meta.description(of.block->scalars.data_description[of.rows.front()]);
   }
-  /// Number of wanted channels of the batch.
-  std::size_t n_channels() const {
-    return meta.spws[static_cast<std::size_t>(description().spw)].channel_hz.size();
+  /// Number of wanted channels of a batch.
+  std::size_t n_channels(const Batch& of) const {
+    return meta.spws[static_cast<std::size_t>(description(of).spw)].channel_hz.size();
   }
 
-  void copy_scalars(MsRows& out) const {
-    const MsScalars& scalars = block->scalars;
-    const std::size_t n = batch.size();
-    out.data_description = scalars.data_description[batch.front()];
-    out.spw = description().spw;
+  void copy_scalars(const Batch& of, MsRows& out) const {
+    const MsScalars& scalars = of.block->scalars;
+    const std::size_t n = of.rows.size();
+    out.data_description = scalars.data_description[of.rows.front()];
+    out.spw = description(of).spw;
     out.uvw_m.resize_for_overwrite({n, 3});
-    out.data.resize({n, n_channels(), 0});
-    out.weight.resize({n, n_channels(), 0});
+    out.data.resize({n, n_channels(of), 0});
+    out.weight.resize({n, n_channels(of), 0});
     out.time_mjd_s.resize(n);
     out.interval_s.resize(n);
     out.ant1.resize(n);
@@ -386,7 +410,7 @@ struct MeasurementSetReader::State {
     out.exposure_s.resize(selection.row_details ? n : 0);
     out.scan.resize(selection.row_details ? n : 0);
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t at = batch[i];
+      const std::size_t at = of.rows[i];
       out.time_mjd_s[i] = scalars.time_s[at];
       out.interval_s[i] = scalars.interval_s[at];
       out.ant1[i] = scalars.ant1[at];
@@ -474,7 +498,7 @@ bool MeasurementSetReader::next(MsRows& rows, std::size_t max_rows) {
   if (max_rows == 0) throw UsageError("{}: blocks of no rows", state_->path);
   return with_measurement_set(state_->path, [&] {
     if (!state_->take_batch(max_rows)) return false;
-    state_->copy_scalars(rows);
+    state_->copy_scalars(state_->batch, rows);
     return true;
   });
 }
@@ -483,12 +507,13 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const Us
   State& state = *state_;
   with_measurement_set(state.path, [&] {
     state.for_pieces(n_threads, [&](State::Piece& piece) {
-      state.fold(rows, piece, [&](View<const std::complex<float>, 3> data, View<const float, 3> weight) {
-        use(piece.rows.front(), data, weight);
-      });
+      state.fold(state.batch, rows, piece,
+                 [&](View<const std::complex<float>, 3> data, View<const float, 3> weight) {
+                   use(piece.rows.front(), data, weight);
+                 });
     });
   });
-  state.batch.clear();
+  state.batch.rows.clear();
 }
 
 void MeasurementSetReader::read_groups(MsRows& rows, unsigned n_threads, std::size_t n_groups,
@@ -496,12 +521,13 @@ void MeasurementSetReader::read_groups(MsRows& rows, unsigned n_threads, std::si
   State& state = *state_;
   with_measurement_set(state.path, [&] {
     state.for_pieces(n_threads, n_groups, list, [&](std::size_t group, State::Piece& piece) {
-      state.fold(rows, piece, [&](View<const std::complex<float>, 3> data, View<const float, 3> weight) {
-        use(group, piece.rows, data, weight);
-      });
+      state.fold(state.batch, rows, piece,
+                 [&](View<const std::complex<float>, 3> data, View<const float, 3> weight) {
+                   use(group, piece.rows, data, weight);
+                 });
     });
   });
-  state.batch.clear();
+  state.batch.rows.clear();
 }
 
 void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads) {
@@ -519,7 +545,65 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads) {
                        rows_of(rows.data, first, n), rows_of(rows.weight, first, n));
     });
   });
-  state.batch.clear();
+  state.batch.rows.clear();
+}
+
+void MeasurementSetReader::read_blocks(std::size_t max_rows, unsigned n_threads, const MsBlockUse& use) {
+  if (max_rows == 0) throw UsageError("{}: blocks of no rows", state_->path);
+  State& state = *state_;
+  struct Open {
+    State::Batch batch;
+    MsRows rows;
+    std::size_t piece_rows = 0;
+  };
+  std::vector<Open> open(kOpenBlocks);
+  const auto at = [&](std::size_t block) -> Open& { return open[block % kOpenBlocks]; };
+  // Every scan but the last has given a batch to at least one block, so that all blocks of the one whose
+  // place the next one takes have ended.
+  std::vector<State::Block> scans(kOpenBlocks);
+  std::size_t n_scans = 0;
+  bool is_used = false;  // the last one
+  const auto take_batch = [&] {
+    while (scans[n_scans % kOpenBlocks].batches.empty()) {
+      if (state.next_row >= state.end_row) return State::Batch();
+      if (std::exchange(is_used, false)) ++n_scans;
+      state.scan(max_rows, scans[n_scans % kOpenBlocks]);
+    }
+    return State::next_batch(scans[n_scans % kOpenBlocks], max_rows);
+  };
+  BlockSteps steps;
+  steps.prepare = [&](std::size_t block) -> std::optional<std::size_t> {
+    Open& own = at(block);
+    MsWanted wanted = MsWanted::no;
+    while (wanted == MsWanted::no) {
+      state.cells.alone([&] { own.batch = take_batch(); });
+      if (own.batch.rows.empty()) return std::nullopt;
+      state.copy_scalars(own.batch, own.rows);
+      wanted = use.begin(block, own.rows);
+    }
+    if (wanted == MsWanted::no_more) return std::nullopt;
+    is_used = true;
+    own.piece_rows = state.piece_rows(own.batch);
+    return (own.batch.rows.size() + own.piece_rows - 1) / own.piece_rows;
+  };
+  steps.work = [&](std::size_t block, std::size_t item, unsigned thread) {
+    Open& own = at(block);
+    State::Piece& piece = state.pieces[thread];
+    State::list_piece(own.batch, own.piece_rows, item, piece.rows);
+    state.load(own.batch, piece);
+    state.fold(own.batch, own.rows, piece,
+               [&](View<const std::complex<float>, 3> data, View<const float, 3> weight) {
+                 use.cells(block, piece.rows.front(), data, weight);
+               });
+  };
+  for (const MsBlockUse::Step& step : use.then)
+    steps.then.push_back(
+        {step.in_order, [&at, run = step.run](std::size_t block) { run(block, at(block).rows); }});
+  state.pieces.resize(std::max<std::size_t>(state.pieces.size(), std::max(1u, n_threads)));
+  with_measurement_set(state.path, [&] {
+    run_blocks(n_threads, kOpenBlocks, steps);
+    state.give_back();
+  });
 }
 
 bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {

@@ -74,15 +74,21 @@ class Series final : public ImagingSource, public PlaneSource {
     next_ += n;
     return true;
   }
-  bool give(ImagingBlock& block, std::uint64_t max_bytes, PlaneReceiver& to) override {
-    if (!read(block, max_bytes) || !to.begin(block.time_mjd_s.size(), block.channel_hz, false)) return false;
-    const auto fill = [&](std::size_t first, std::size_t n, std::complex<float>* data, float* weight) {
-      std::copy_n(&block.data(first, 0, 0), 2 * n, data);
-      std::copy_n(&block.weight(first, 0, 0), 2 * n, weight);
-    };
-    to.take(0, block.time_mjd_s.size(), fill);
-    block.data.resize({0, 2, 1});
-    block.weight.resize({0, 2, 1});
+  bool give_all(std::uint64_t max_bytes, PlaneReceiver& to) override {
+    const std::vector<PlaneReceiver::Step> steps = to.then();
+    for (ImagingBlock block; read(block, max_bytes);) {
+      const std::size_t n = block.time_mjd_s.size();
+      const std::unique_ptr<PlaneBlock> planes = to.begin(n, block.channel_hz, false);
+      if (planes == nullptr) return false;
+      planes->take(0, n,
+                   [&](std::size_t first, std::size_t n_rows, std::complex<float>* data, float* weight) {
+                     std::copy_n(&block.data(first, 0, 0), 2 * n_rows, data);
+                     std::copy_n(&block.weight(first, 0, 0), 2 * n_rows, weight);
+                   });
+      block.data.resize({0, 2, 1});
+      block.weight.resize({0, 2, 1});
+      for (const PlaneReceiver::Step& step : steps) step.run(*planes, block);
+    }
     return true;
   }
   const ImagingBlock& all() const { return all_; }
