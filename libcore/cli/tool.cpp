@@ -297,6 +297,15 @@ void Tool::start_device(const Device& device) {
   }
 }
 
+void Tool::end_device(const Device& device) {
+  if (device.kind != Device::Kind::cuda || ranks_.size > 1) return;
+  try {
+    if (device_start_.valid()) device_start_.get();
+    device_end_ = std::async(std::launch::async, end_cuda_device, device.index);
+  } catch (const std::system_error&) {  // without a thread the end of the process does it
+  }
+}
+
 void Tool::stage(const std::string& stage_name) {
   timer_->start(stage_name);
 }

@@ -89,6 +89,8 @@ class Tool {
   /// other process is started any more, as those are that look at Measurement Sets: what a driver shares
   /// with a process meanwhile, a copy of the process must not take part in.
   void start_device(const Device& device);
+  /// Lets a GPU that nothing uses any more be given back in a thread of its own, beside what is left to do.
+  void end_device(const Device& device);
 
   /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
   void stage(const std::string& stage_name);
@@ -119,7 +121,7 @@ class Tool {
   std::unique_ptr<StageTimer> timer_;
   RankUse rank_use_ = RankUse::each;
   Ranks ranks_;
-  std::future<void> device_start_;  ///< ends before the process does
+  std::future<void> device_start_, device_end_;  ///< end before the process does
 };
 
 /// Progress on stderr: percentage (when the total is known), rate and time left. Thread-safe update.

@@ -7,4 +7,8 @@ namespace apsyn {
 /// use.
 void start_cuda_device(int index);
 
+/// Gives back all that this process has of a GPU, which its end would do otherwise: a tenth of a second.
+/// Nothing that is on the GPU may be left, or be used any more.
+void end_cuda_device(int index);
+
 }  // namespace apsyn

@@ -189,6 +189,10 @@ void run(Tool& tool, const Options& asked) {
     } else {
       std::vector<GroupImages> images = make_images(imager, group, fields, source);
       tool.stage("write");
+      if (g + 1 == groups.size()) {
+        group.kept.reset();
+        tool.end_device(device);
+      }
       take(0, images);
     }
     const std::string fate = options.time_cube ? "blank" : "left out";

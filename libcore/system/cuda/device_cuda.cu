@@ -33,4 +33,8 @@ void start_cuda_device(int index) {
   if (cudaSetDevice(index) != cudaSuccess || cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
 }
 
+void end_cuda_device(int index) {
+  if (cudaSetDevice(index) != cudaSuccess || cudaDeviceReset() != cudaSuccess) cudaGetLastError();
+}
+
 }  // namespace apsyn
