@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -276,9 +277,12 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     if (own.own_weights) sum_over_ranks(*own.own_weights);
   }
   if (own.found.n_visibilities == 0) return own;
+  // Plans are made by one thread, weights meanwhile by the others.
+  std::future<void> finished;
   if (own.own_weights) {
     imager.beyond.add(own.own_weights->beyond());
-    own.own_weights->finish(imager.threads());
+    finished = std::async(imager.threads() > 1 ? std::launch::async : std::launch::deferred,
+                          [&] { own.own_weights->finish(imager.threads()); });
   }
 
   imager.tool.stage("plan");
@@ -311,6 +315,7 @@ PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std
     own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
     for (const std::string& line : field.describe()) log_verbose("{}", line);
   }
+  if (finished.valid()) finished.get();
   keep_if_layers_fit(imager, own);
   plan_passes(imager, own);
   if (own.passes.on_gpu)
