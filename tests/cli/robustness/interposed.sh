@@ -18,7 +18,7 @@ went_well=0
 for command in "${commands[@]}"; do
   run $command -o out
   if [ -e out ]; then mv out straight; else mv out-dirty.fits straight; fi
-  for n_threads in 0 1 2 3; do
+  for n_threads in 0 1 2 3 8; do
     expect_exit "0|1" $with APSYN_THREADS=$n_threads $command --threads 4 -o out
     expect_no_part "$command" .
     [ ! -e out-dirty.fits ] || mv out-dirty.fits out
