@@ -5,7 +5,6 @@
 #include <deque>
 #include <exception>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -36,9 +35,6 @@ class Blocks {
     std::size_t block, step, item;
     auto operator<=>(const Moment&) const = default;
   };
-  struct Open {
-    std::size_t n_left = 0;  ///< items
-  };
 
   /// False: the call failed, or one before it.
   template <class Call>
@@ -66,7 +62,7 @@ class Blocks {
     bool goes_on = false;
     {
       std::lock_guard lock(mutex_);
-      left_.push_back(std::make_unique<Open>(Open{*n_items}));
+      left_.push_back(n_items);
       goes_on = left_.size() < n_open_;
       prepared_ = block + 1;
       waits_for_room_ = !goes_on;
@@ -81,7 +77,7 @@ class Blocks {
     guard({block, 1, item}, [&] { steps_.work(block, item, thread); });
     {
       std::lock_guard lock(mutex_);
-      if (--left_[block - first_]->n_left > 0) return;
+      if (--*left_[block - first_] > 0) return;
     }
     follow(block, 0);
   }
@@ -117,7 +113,7 @@ class Blocks {
     {
       std::lock_guard lock(mutex_);
       left_[block - first_].reset();
-      while (!left_.empty() && left_.front() == nullptr) {
+      while (!left_.empty() && !left_.front()) {
         left_.pop_front();
         ++first_;
       }
@@ -131,12 +127,12 @@ class Blocks {
 
   std::size_t n_open_;
   const BlockSteps& steps_;
-  std::mutex mutex_;                            ///< of all that follows
-  std::deque<std::unique_ptr<Open>> left_;      ///< [block - first_] null: it has ended
-  std::size_t first_ = 0, prepared_ = 0;        ///< block; their number
-  bool waits_for_room_ = false;                 ///< the next one to be prepared
-  std::vector<std::size_t> next_;               ///< [step] block whose turn it is
-  std::vector<std::set<std::size_t>> waiting_;  ///< [step] blocks whose turn it is not yet
+  std::mutex mutex_;                             ///< of all that follows
+  std::deque<std::optional<std::size_t>> left_;  ///< [block - first_] items; no value: it has ended
+  std::size_t first_ = 0, prepared_ = 0;         ///< block; their number
+  bool waits_for_room_ = false;                  ///< the next one to be prepared
+  std::vector<std::size_t> next_;                ///< [step] block whose turn it is
+  std::vector<std::set<std::size_t>> waiting_;   ///< [step] blocks whose turn it is not yet
   Moment failed_{};
   std::exception_ptr error_;
   TaskGroup group_;  ///< destroyed first: its tasks use the rest

@@ -43,6 +43,12 @@ void check_memory_for_weights(const Imager& imager) {
                      format_bytes(most), format_bytes(least));
 }
 
+/// Lowest and highest of the channels, in 1/m.
+std::pair<double, double> wavenumbers_of(const ImagingBlock& block) {
+  const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
+  return {*low / kSpeedOfLight_m_s, *high / kSpeedOfLight_m_s};
+}
+
 }  // namespace
 
 std::uint32_t count_used(std::span<const float> weights) {
@@ -90,9 +96,8 @@ void Survey::follow(const ImagingBlock& block, std::span<const std::uint32_t> n_
 
 void Survey::measure(const ImagingBlock& block, std::span<const std::uint32_t> n_used, std::size_t n_planes,
                      const std::vector<Field>& fields, unsigned n_threads, SurveyedRows& rows) const {
-  const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
-  const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
-  const double k = (lowest + highest) / 2;
+  const std::pair<double, double> wavenumber = wavenumbers_of(block);
+  const double highest = wavenumber.second, k = (wavenumber.first + highest) / 2;
   const std::size_t n_rows = block.uvw_m.extent(0), n_fields = fields.size();
   constexpr std::size_t kRows = 1 << 10;
   rows.moved.resize(n_rows * n_fields);
@@ -123,8 +128,7 @@ void Survey::add(const ImagingBlock& block, std::size_t n_planes, const Surveyed
   blocks.add(block, n_planes);
   n_rows_read_ += static_cast<double>(rows.rows.size());
   n_cells_ += static_cast<double>(rows.rows.size() * block.channel_hz.size());
-  const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
-  const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
+  const auto [lowest, highest] = wavenumbers_of(block);
   const double k = (lowest + highest) / 2;
   const std::size_t n_fields = max_lambda_.size();
   for (std::size_t f = 0; f < n_fields; ++f)

@@ -38,14 +38,15 @@ MsDescription small_set(std::size_t n_antennas) {
 /// An integration of such a set, of 1 s about `time` seconds.
 void write_second(MeasurementSetWriter& writer, const std::vector<Baseline>& baselines,
                   const Buffer<double, 2>& uvw, const Buffer<std::complex<float>, 3>& data,
-                  const Buffer<float, 3>& weight, double time) {
+                  const Buffer<float, 3>& weight, double time, int window = 0) {
   writer.write({.time_mjd_s = 5.2e9 + time,
                 .interval_s = 1,
                 .exposure_s = 1,
                 .uvw_m = uvw,
                 .baselines = &baselines,
                 .data = data,
-                .weight = weight});
+                .weight = weight,
+                .window = window});
 }
 
 /// The same, in which all data count.
@@ -191,14 +192,7 @@ BOOST_AUTO_TEST_CASE(planes_that_are_given_away_are_those_that_are_read) {
     if (two_windows) description.more_windows = {{{170e6, 173e6}, {2e6, 4e6}, ""}};
     MeasurementSetWriter writer(path, description, false);
     for (int t = 0; t < n_seconds; ++t)
-      writer.write({.time_mjd_s = 5.2e9 + t,
-                    .interval_s = 1,
-                    .exposure_s = 1,
-                    .uvw_m = uvw,
-                    .baselines = &baselines,
-                    .data = data,
-                    .weight = weight,
-                    .window = two_windows ? t % 2 : 0});
+      write_second(writer, baselines, uvw, data, weight, t, two_windows ? t % 2 : 0);
     writer.commit();
   };
   struct Case {
