@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_SUITE(planes)
 
 namespace {
 
-constexpr double kAccuracy = 2e-6;
+constexpr double kAccuracy = 2e-6;  // that of the plans; errors are 2.3e-7 to 5.6e-7 on CPU and GPU
 constexpr double kSpeedOfLight_m_s = 299792458.0;
 
 struct Shape {

@@ -94,8 +94,8 @@ BOOST_AUTO_TEST_CASE(kernels_give_the_phase_of_w) {
           }
     BOOST_TEST_MESSAGE("slopes " << slope.u << ", " << slope.v << ": " << std::sqrt(squares / n) << " RMS, "
                                  << worst << " at most");
-    BOOST_TEST(std::sqrt(squares / n) < PairOrders::kDepthError);
-    BOOST_TEST(worst < 2e-3);  // in a corner
+    BOOST_TEST(std::sqrt(squares / n) < PairOrders::kDepthError);  // 9.8e-5 and 1.1e-4
+    BOOST_TEST(worst < 5 * PairOrders::kDepthError);               // in a corner: 4.3e-4 and 6.8e-4
   }
 }
 

@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(kernels_that_hold_w_agree_with_float64) {
         BOOST_TEST_MESSAGE("kernels that hold w, " << aslant_rad + turn_rad << " from the zenith, "
                                                    << n_average << " channels: " << result.error
                                                    << " of the peak, " << result.n << " pixels");
-        BOOST_TEST(result.error <= PairOrders::kDepthError);
+        BOOST_TEST(result.error <= PairOrders::kDepthError);  // 8e-6 to 6.1e-5
       }
     }
 }
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(large_images_by_orders_agree_with_float64) {
     const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 1), 97);
     BOOST_TEST_MESSAGE(orders.shape.n_order << " orders, a lattice " << lattice << ": " << result.error
                                             << " of the peak, " << result.n << " pixels");
-    BOOST_TEST(result.error <= 1.3e-4 + PairOrders::kCoarseError);
+    BOOST_TEST(result.error <= 1.3e-4 + PairOrders::kCoarseError);  // 7.7e-5 and 1.8e-5
   }
 }
 
