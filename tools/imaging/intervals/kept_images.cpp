@@ -59,8 +59,8 @@ void make_kept_interval_images(Imager& imager, PreparedGroup& own, const std::ve
     images_of.end_pass();
     std::vector<GroupImages> images = images_of.take(imager, own, fields);
     const std::vector<double> of_plane = gridder.kept_weight_sums();
-    for (std::size_t p = 0; p < images[0].weight_sum.size();
-         ++p)  // the last may be the PSF's, that of plane 0
+    // The last may be the PSF's, that of plane 0.
+    for (std::size_t p = 0; p < images[0].weight_sum.size(); ++p)
       images[0].weight_sum[p] = of_plane[p < of_plane.size() ? p : 0];
     take(k, images);
     images_of.recycle(std::move(images));
